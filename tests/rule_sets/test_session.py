@@ -25,6 +25,13 @@ def test_matches_are_found_across_batches_and_by_the_passage_of_time():
         session.feed(batch((40, "A", 0)))
 
 
+def test_partial_matches_time_out_with_events_of_other_types():
+    rule = {"query": "PATTERN SEQ(A a, B b) WITHIN 5", "timed_out": True}
+    session = cep.rules({"pair": rule}).session()
+    session.feed(batch((1, "A", 0)))
+    assert session.feed(batch((9, "C", 0)))["pair"].bindings() == [{"a": 0}]
+
+
 def test_a_session_is_fed_before_it_advances_and_in_order():
     session = cep.rules({"a": "PATTERN A a"}).session()
     with pytest.raises(cep.EventError, match="must be fed"):

@@ -187,6 +187,25 @@ def test_a_group_is_restored_under_a_limit_as_sessions_of_each_rule():
     assert found.counts == {"two": 2}
 
 
+def test_a_new_rule_before_others_of_its_shape_does_not_take_their_state() -> None:
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > {} WITHIN 20"
+    session = cep.rules({"new": "PATTERN A a", "old": pair.format(0)}).session()
+    session.feed(batch((1, "A", 5)))
+    today = cep.rules({"new": pair.format(1), "old": pair.format(0)})
+    session = today.restore(session.snapshot())
+    assert session.feed(batch((2, "B", 0))).counts == {"new": 0, "old": 1}
+
+
+def test_a_new_rule_does_not_get_the_events_of_a_rule_that_is_gone() -> None:
+    pair = "PATTERN SEQ(A a, B b) WHERE a.x > {} WITHIN 20"
+    session = cep.rules({"stays": pair.format(0), "gone": pair.format(1)}).session()
+    session.feed(batch((1, "A", 5)))
+    session.apply({"gone": None})
+    today = cep.rules({"stays": pair.format(0), "new": pair.format(2)})
+    session = today.restore(session.snapshot())
+    assert session.feed(batch((2, "B", 0))).counts == {"stays": 1, "new": 0}
+
+
 def test_a_column_that_cannot_be_read_suspends_only_the_rules_that_read_it():
     rules = cep.rules({"large": "PATTERN A a WHERE a.x > 1", "other": "PATTERN A a"})
     session = rules.session()
@@ -223,3 +242,40 @@ def test_windows_of_clocks_share_a_session():
     ]
     totals = {name: sum(each.counts[name] for each in found) for name in windows}
     assert totals == {"short": 1, "long": 3, "seconds": 2}
+
+
+PAIRS = "PATTERN SEQ(A a, B b) WHERE a.x > {} AND b.x > {} WITHIN 90"
+
+
+@pytest.mark.parametrize("limit", [{"max_matches": 5}, {"max_runs": 500}, {"max_memory": "1 MB"}])
+def test_a_rule_of_a_group_that_exceeds_its_budget_is_suspended_alone(limit) -> None:
+    """The others keep their state, and find what they find without limits."""
+    texts = {f"few {n}": PAIRS.format(6, n) for n in (1, 2)} | {"many": PAIRS.format(0, 0)}
+    count = 36 if "max_matches" in limit else 20_000
+    events = [(1, "A", 5), (2, "A", 7), (3, "B", 3)]
+    events += [(4, "A", 5)] * count + [(5, "B", 2), (6, "B", 9)]
+    session, free = cep.rules(texts).session(**limit), cep.rules(texts).session()
+    for part in (events[:2], events[2:3]):
+        session.feed(batch(*part))
+        free.feed(batch(*part))
+    with pytest.warns(cep.CepheidWarning, match="1 rule cannot run\nrule many"):
+        found = session.feed(batch(*events[3:]))
+    expected = free.feed(batch(*events[3:]))
+    for name in ("few 1", "few 2"):
+        assert found[name].bindings() == expected[name].bindings()
+    assert list(session.suspended) == ["many"]
+    assert session.metrics["many"].matches == 2
+    again = session.rules.restore(session.snapshot(), **limit)
+    assert list(again.suspended) == ["many"]
+    for each in (session, again):
+        assert each.feed(batch((7, "B", 9))).counts == {"few 1": 1, "few 2": 1}
+
+
+def test_a_budget_of_matches_is_for_the_life_of_a_rule_that_shares_a_session() -> None:
+    rules = cep.rules({f"r{n}": PAIRS.format(n, 0) for n in (1, 5)})
+    session = rules.session(max_matches=3)
+    session.feed(batch((1, "A", 4), (2, "A", 9)))
+    assert session.feed(batch((3, "B", 1))).counts == {"r1": 2, "r5": 1}
+    session = rules.restore(session.snapshot(), max_matches=3)
+    with pytest.warns(cep.CepheidWarning, match="rule r1:\n  there are more than 3 matches"):
+        assert session.feed(batch((4, "B", 1))).counts == {"r5": 1}

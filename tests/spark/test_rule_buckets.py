@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from agreement.test_rule_sets import SCHEMA, changed, random_batches, random_rule
-from hypothesis import HealthCheck, given, settings
+from agreement.rule_strategies import SCHEMA, changed, random_batches, random_rule
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Row
 from spark.test_buckets import START_MS, Stream
@@ -38,7 +38,9 @@ def in_milliseconds(rule: dict[str, Any]) -> dict[str, Any]:
     """The rule with its numbers taken for milliseconds."""
     found = {
         **rule,
-        "query": re.sub(r"(WITHIN \d+)(?! EVENTS)\b", r"\1 milliseconds", rule["query"]),
+        "query": rule["query"]
+        if "MATCH_RECOGNIZE" in rule["query"]
+        else re.sub(r"(WITHIN \d+)(?! EVENTS)\b", r"\1 milliseconds", rule["query"]),
     }
     if "at_most_once_per" in rule:
         found["at_most_once_per"] = f"{rule['at_most_once_per']} milliseconds"
@@ -102,6 +104,7 @@ def as_text(name: str, rule: dict[str, Any] | None) -> str:
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=int(os.environ.get("CEPHEID_RULE_BUCKETS", "6")),
     deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # To shrink a Random takes too long.
 )
 @given(st.randoms(use_true_random=False), st.lists(st.booleans(), max_size=12), st.booleans())
 def test_a_bucket_gives_the_matches_of_a_local_session(
@@ -175,8 +178,9 @@ def test_a_change_that_cannot_be_made_is_a_fault_row() -> None:
         '{"name": "broken", "query": "PATTERN SEQ(A a"}': "is not closed",
         '{"name": "column", "query": "PATTERN SEQ(A a, B b) WHERE [id] AND a.y = 1"}': "'y'",
         '{"name": "key", "query": "PATTERN SEQ(A a, B b) WITHIN 1 second"}': "key of the stream",
-        '{"name": "rows", "query": "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts PATTERN (A))"}': (
-            "MATCH_RECOGNIZE does not run"
+        '{"name": "rows", "query": "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A))"}': "PARTITION BY",
+        '{"name": "end", "query": "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts PATTERN (A $))"}': (
+            "$"
         ),
         '{"name": "field", "query": "PATTERN A a", "severe": 1}': "no field 'severe'",
     }
@@ -194,6 +198,29 @@ def test_a_change_that_cannot_be_made_is_a_fault_row() -> None:
         ("pair", "high"): 3,
         ("b", None): 2,
     }
+
+
+def test_a_key_may_be_null() -> None:
+    """Such events are in no match of the key, and the stream continues."""
+    rules = cep.rules({"pair": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 1 second"})
+    stream = RuleStream(settings_of(rules, EVENTS.schema), Timing(0, in_order=True), 0)  # type: ignore[arg-type]
+    ids = pa.array(["k", None, None, "k", "m", None])
+    stream.events(EVENTS.set_column(2, "id", ids))
+    assert [(row["rule"], row["key"]) for row in stream.found_rows()] == [("pair", '{"id":"k"}')]
+
+
+def test_a_clause_runs_in_a_stream_of_rules() -> None:
+    clause = """MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts, seq MEASURES B.x AS x
+        PATTERN (A B) DEFINE A AS A.type = 'A', B AS B.type = 'B')"""
+    rules = cep.rules({"rows": clause})
+    stream = RuleStream(settings_of(rules, EVENTS.schema), Timing(0, in_order=True), 0)  # type: ignore[arg-type]
+    stream.moves = True
+    for row in range(len(EVENTS)):
+        stream.events(EVENTS.slice(row, 1))
+    stream.end()
+    rows = stream.found_rows()
+    assert [json.loads(row["values"])["x"] for row in rows] == [2, 4, 6]
+    assert len({row["match_id"] for row in rows}) == 3
 
 
 def test_rules_that_changed_are_kept_when_nothing_else_is() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agreement.test_rule_sets import random_rule
+from agreement.rule_strategies import random_rule
 from benchmarks.stream_faults import kill_drivers, write_files
 from spark.test_rule_buckets import as_text, in_milliseconds, without_ids
 from spark.test_rules import local_alerts, spark_alerts

@@ -1,8 +1,7 @@
 """Tests of rules in pytest: each case of a file ``*.test.toml`` is a test.
 
-Add this line to ``conftest.py``::
-
-    pytest_plugins = ["cepheid.rule_sets.pytest_plugin"]
+pytest loads this module wherever cepheid is installed. ``-p no:cepheid.rule_sets.pytest_plugin``
+switches it off.
 """
 
 from __future__ import annotations
@@ -14,15 +13,20 @@ from typing import Any
 import pytest
 
 from cepheid.errors import RuleFault
+from cepheid.rule_sets.reading import SUFFIXES
 from cepheid.rule_sets.testing import SUFFIX, Case, CaseResult, read_cases
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RuleTests | None:
-    """Collect the test files of rules."""
-    if not file_path.name.endswith(SUFFIX):
+    """Collect the test files in folders with rules; other programs may have such files, too."""
+    if not file_path.name.endswith(SUFFIX) or not _has_rules(file_path.parent):
         return None
     found: RuleTests = RuleTests.from_parent(parent, path=file_path)
     return found
+
+
+def _has_rules(folder: Path) -> bool:
+    return any(each.suffix in SUFFIXES for each in folder.iterdir())
 
 
 class RuleTests(pytest.File):

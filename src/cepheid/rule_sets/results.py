@@ -187,6 +187,14 @@ class RuleMatches:
         """The number of matches of each rule that ran."""
         return {name: len(each.matches) for name, each in self._found.items()}
 
+    def identified_by(self, names: Sequence[str]) -> RuleMatches:
+        """The same matches, with ids that also depend on these columns of their events."""
+        found = {
+            name: replace(each, always=(*each.always, *names)) if isinstance(each, Found) else each
+            for name, each in self._found.items()
+        }
+        return RuleMatches(found, self._axis, self.faults)
+
     def by_rule(self) -> list[tuple[Rule, RuleColumns]]:
         """The rules that have matches, and the columns of each."""
         rules, columns, _ = self._columns

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.api import CompiledQuery
 from cepheid.engines.base.evaluation import IMPRECISE, REFERENCE
 from cepheid.engines.base.query_session import QuerySession, Stored
-from cepheid.errors import EvaluationError
 from cepheid.events.events import Events
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language import syntax as ast
@@ -41,11 +41,7 @@ def plan_rule(
         CepheidError: it does not.
     """
     query = each.query
-    if isinstance(query, RowPatternQuery):
-        raise EvaluationError(
-            "MATCH_RECOGNIZE does not run in a Spark stream of rules yet: it runs with "
-            "rules.match(events) and rules.session()"
-        )
+    assert isinstance(query, CompiledQuery)
     settings = each.settings(keywords)
     settings.said.of(query.tree).rule().refuse_stream(query.tree)
     (planned,) = plan(query.script, settings, columns, in_batches=True, known=known)
@@ -90,13 +86,13 @@ class Run(ABC):
 
 
 class QueryRun(Run):
-    """A SASE+ rule between batches: what it is, and what it has found."""
+    """A SASE+ rule between batches: what it is, and how many ``matches`` it has found."""
 
     nothing: Found
 
     def __init__(self, each: CompiledRule, planned: PlannedQuery) -> None:
         super().__init__(each)
-        self._matches, self._last_end = 0, -MAX_TICKS
+        self.matches, self._last_end = 0, -MAX_TICKS
         self._take(each, planned)
 
     @property
@@ -124,18 +120,18 @@ class QueryRun(Run):
     def counted(self, matches: Matches) -> Found:
         """The same; they are counted."""
         if count := len(matches):
-            self._matches += count
+            self.matches += count
             self._last_end = max(self._last_end, last_end(matches))
         return self.found(matches)
 
     def count_from(self, other: QueryRun) -> None:
         """Continue the counts of the rule's earlier run."""
-        self._matches, self._last_end = other._matches, other._last_end
+        self.matches, self._last_end = other.matches, other._last_end
 
     def _counts(self, seconds: float, axis: TimeAxis) -> RuleMetrics:
-        last = as_time(self._last_end if self._matches else None, axis)
+        last = as_time(self._last_end if self._last_end > -MAX_TICKS else None, axis)
         return RuleMetrics(
-            self.each.rule.name, matches=self._matches, seconds=seconds, last_match=last
+            self.each.rule.name, matches=self.matches, seconds=seconds, last_match=last
         )
 
 
@@ -171,9 +167,8 @@ class RuleRun(QueryRun):
         is_split = is_split and not planned.rule.chooses
         self._types = types_read(self.tree) if is_split else None
         # Whether matches wait for time to pass.
-        self._waits = planned.rule.mode.waits or any(
-            alternative.waits for alternative in planned.analysed.alternatives
-        )
+        rule, alternatives = planned.rule, planned.analysed.alternatives
+        self._waits = rule.timed_out or rule.mode.waits or any(each.waits for each in alternatives)
 
     def feed(self, batch: SplitBatch, now: int | None) -> Found:
         """What the rule finds in its events of a batch, at the end of which time is ``now``."""

@@ -30,6 +30,7 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language.builder import duration
 from cepheid.row_patterns.query import RowPatternQuery
+from cepheid.row_patterns.streams.session import RowSession
 from cepheid.rule_sets.changes import Changes, changed_rules
 from cepheid.rule_sets.metrics import RuleMetrics
 from cepheid.rule_sets.results import AnyFound, RuleMatches, reported
@@ -133,9 +134,9 @@ class RuleSession:
         return {name: run.metrics for name, run in self._runs.items()} | suspended
 
     @property
-    def _sessions(self) -> list[QuerySession]:
-        own = [run.session for run in self._runs.values() if isinstance(run, RuleRun)]
-        return own + self._shared.sessions
+    def _sessions(self) -> list[QuerySession | RowSession]:
+        own = [run.session for run in self._runs.values() if isinstance(run, RuleRun | RowRun)]
+        return [*own, *self._shared.sessions]
 
     @property
     @one_at_a_time
@@ -190,6 +191,7 @@ class RuleSession:
         elif late is not None:
             faults = self._each(list(self._runs.values()), lambda run: run.check_kinds(late))[1]
         batch = batch.counted_from(self._rows)
+        first, earlier = self._rows, self._now
         self._rows += len(batch)
         self._now = int(batch.ticks[-1]) if len(batch) else self._now
         if self._retain is not None and self._now is not None:
@@ -198,6 +200,7 @@ class RuleSession:
             self._kept.drop_first(self._kept.until(edge))
         split, now = SplitBatch(batch), self._now
         self._shared.feed(batch, now)
+        faults |= self._leave_groups(earlier, first)
         return self._result(lambda run: run.feed(split, now), faults)
 
     @one_at_a_time
@@ -208,10 +211,27 @@ class RuleSession:
         ticks = None if time is None else ticks_of(time, self._latest.time_axis)
         self._is_changing = True
         self._has_ended = self._has_ended or ticks is None
+        earlier = self._now
         if ticks is not None:
             self._now = ticks if self._now is None else max(self._now, ticks)
         self._shared.advance(ticks)
-        return self._result(lambda run: run.advance(ticks), {})
+        faults = self._leave_groups(earlier)
+        return self._result(lambda run: run.advance(ticks), faults)
+
+    def _leave_groups(self, now: int | None, before: int | None = None) -> dict[str, RuleFault]:
+        """Give each rule of a group that has failed a session of its own, as of before the step.
+
+        The result has the rules for which this fails.
+        """
+        leaving, self._shared.leaving = self._shared.leaving, []
+        assert self._latest is not None
+        columns = self._latest
+
+        def leave(run: SharedRun) -> None:
+            alone = self._shared.alone(run, columns, now, before)
+            self._runs[run.each.rule.name] = alone
+
+        return self._each(leaving, leave)[1]
 
     @one_at_a_time
     def apply(self, changes: Changes, *, backfill: bool = False) -> RuleMatches:
@@ -412,6 +432,7 @@ class RuleSession:
         header = {
             "rules": {name: run.state_key for name, run in own.items()},
             "groups": groups,
+            "next_slot": self._shared.next_slot,
             "suspended": {
                 name: [self._rules[name].to_dict(), fault.message]
                 for name, fault in self.suspended.items()
@@ -437,6 +458,7 @@ class RuleSession:
             raise SnapshotError("the snapshot is not of a set of rules")
         kinds = {"rules": "object", "suspended": "object", "schema": "object"}
         counts = {"now": "integer?", "rows": "count", "has_ended": "flag", "types": "strings"}
+        counts |= {"next_slot": "count"} if "next_slot" in header else {}
         check_values(header, kinds | counts | {"time_axis": "object"})
         axis, schema = TimeAxis.from_dict(header["time_axis"]), Schema.from_dict(header["schema"])
         none = np.empty(0, dtype=np.int64)
@@ -453,7 +475,8 @@ class RuleSession:
             name: (key, arrays[f"rule{number}"].tobytes())
             for number, (name, key) in enumerate(header["rules"].items())
         }
-        stored = own, self._shared.load(header.get("groups", []), arrays)
+        next_slot = header.get("next_slot", 0)
+        stored = own, self._shared.load(header.get("groups", []), next_slot, arrays)
         found: dict[str, AnyFound] = {}
         faults: list[RuleFault] = []
         for each in self._rules.enabled:
@@ -469,6 +492,7 @@ class RuleSession:
             except CepheidError as error:
                 self.suspended[name] = RuleFault.of(name, error)
                 faults.append(self.suspended[name])
+        self._shared.loaded()
         return reported(found, axis, faults)
 
     def _restored(

@@ -214,6 +214,10 @@ class AlternativeRun:
                 self._charged += charge_matches(self._budget, kept[0], self._query, _COPIES)
                 self._parts.append(kept)
 
+    def allow_matches(self, count: int) -> None:
+        """Fail when more than this many matches are found from now on."""
+        self._max_matches = self.engine.metrics.matches + count
+
     def found(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
         """The matches of the positive components, as places in the retained events.
 

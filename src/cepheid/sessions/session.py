@@ -142,6 +142,11 @@ class Session(QuerySession):
         self._is_plain = self._is_simple and self._reporting is None
         return Matches(self._query.query, self._retained.view, [held], budget=self._budget)
 
+    def allow_matches(self, count: int) -> None:
+        """Fail when more than this many matches are found from now on, whatever the options say."""
+        for each in self._alternatives:
+            each.allow_matches(count)
+
     def _partition_of_retained(self) -> Int64s:
         """The partition of each retained event, if partitions have not been kept."""
         retained = self._retained

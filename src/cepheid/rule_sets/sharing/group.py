@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engines.base.query_session import QuerySession, Stored
+from cepheid.engines.base.options import Options
+from cepheid.engines.base.query_session import SessionTask, Stored
 from cepheid.events.arrays import Int64s, PositionArray, grown
 from cepheid.events.columns.arrow_arrays import from_numpy
 from cepheid.events.events import Events
@@ -22,10 +24,13 @@ from cepheid.sessions.plan import open_session, plan
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.said_output import NOTHING_SAID
 from cepheid.sessions.script import Script
+from cepheid.sessions.session import Session
 
 Split = dict[int, tuple[Events, list[Bindings]]]
 """The matches of each rule, by its slot, and the events in which they have their positions."""
 
+_MORE_RUNS = 16
+"""The rules of a group may have this many times as many runs as one of them alone."""
 _KINDS = {int: Kind.INTEGER, float: Kind.FLOAT}
 
 
@@ -53,12 +58,11 @@ class RuleGroup:
         none = np.empty(0, np.int64)
         nothing = self._typed(copied(columns, none, none, none), none, none)
         script = Script.of_query(shape.query, shape.key, "rules of one shape")
-        settings = replace(settings, said=NOTHING_SAID)
+        self._allowed = settings.options.max_matches
+        settings = replace(settings, said=NOTHING_SAID, options=_of_group(settings.options))
         (planned,) = plan(script, settings, nothing, in_batches=True)
         self.evaluation = planned.evaluation
-        self.session: QuerySession = open_session(
-            replace(planned.task, window=shape.window), stored
-        )
+        self.session = _opened(replace(planned.task, window=shape.window), stored)
         self._waits = any(each.waits for each in planned.analysed.alternatives)
         if stored is None:
             self.session.feed(nothing)
@@ -102,15 +106,18 @@ class RuleGroup:
             return self.advance(now, own)
         if own is None:
             return {}
-        started = perf_counter()
-        found = self.session.feed(own)
-        self.seconds += perf_counter() - started
-        return self._split(found)
+        return self._step(lambda session: session.feed(own))
 
     def advance(self, ticks: int | None, after: Events | None = None) -> Split:
         """The matches that the passage of time completes."""
+        return self._step(lambda session: session.advance(ticks, after=after))
+
+    def _step(self, step: Callable[[Session], Matches]) -> Split:
+        """The matches that a step of the session finds."""
+        if self._allowed is not None:
+            self.session.allow_matches(self._allowed)
         started = perf_counter()
-        found = self.session.advance(ticks, after=after)
+        found = step(self.session)
         self.seconds += perf_counter() - started
         return self._split(found)
 
@@ -138,10 +145,16 @@ class RuleGroup:
             split[slot] = events.slice(low, high), moved
         return split
 
-    def past(self, slot: int) -> Events:
-        """The events that later matches of a rule can contain or be violated by."""
+    def past(self, slot: int, before: int | None = None) -> Events:
+        """The events that later matches of a rule can contain or be violated by.
+
+        With ``before``, only input rows before this one.
+        """
         retained = self.session.retained
-        return originals(retained, np.flatnonzero(slots_of(retained) == slot), self._type)
+        is_own = slots_of(retained) == slot
+        if before is not None:
+            is_own &= retained.rows < before
+        return originals(retained, np.flatnonzero(is_own), self._type)
 
     def first_events(self) -> tuple[Int64s, Events]:
         """The retained copies that can be the first of a match, and their slots."""
@@ -149,6 +162,22 @@ class RuleGroup:
         masks = np.array([int(name) for name in retained.type_names] or [0], dtype=np.int64)
         first = retained.take(np.flatnonzero(masks[retained.type_codes] & 1))
         return slots_of(first), first
+
+
+def _of_group(options: Options) -> Options:
+    """The options of a group, for the options of its rules.
+
+    A group that exceeds the budget of a rule is no fault: its rules then get sessions of their own,
+    each with its budget. A few rules may have more runs together than one may have.
+    """
+    runs = None if options.max_runs is None else _MORE_RUNS * options.max_runs
+    return replace(options, max_matches=None, max_runs=runs)
+
+
+def _opened(task: SessionTask, stored: Stored | None) -> Session:
+    session = open_session(task, stored)
+    assert isinstance(session, Session)  # An engine runs it.
+    return session
 
 
 def _moved(part: Bindings, places: Int64s) -> Bindings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,11 +11,13 @@ import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.evaluation import IMPRECISE, REFERENCE
+from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.engines.base.query_session import QuerySession
 from cepheid.errors import CepheidError
 from cepheid.events.arrays import grown
 from cepheid.events.events import Events
+from cepheid.language import syntax as ast
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.planning.choice import Choice
@@ -28,16 +30,22 @@ from cepheid.rule_sets.sharing.group import RuleGroup, Split
 from cepheid.rule_sets.sharing.selection import Selection
 from cepheid.rule_sets.sharing.shape import Shape, shape_of
 from cepheid.sessions.plan import PlannedQuery
+from cepheid.sessions.session import Session
 from cepheid.snapshot_checks import require
 from cepheid.snapshots import Arrays, unpack
 
+StoredGroups = Mapping[str, tuple[str, int, str, int]]
+"""The rules of the groups of a snapshot: the shape of each, its slot in the group, what its state
+depends on, and the number of its matches."""
 _MOST_SLOTS = 1 << 31
 
 
 def _runs_plainly(planned: PlannedQuery) -> bool:
-    """Whether a rule reports every match, found by an engine, and no limit is its budget."""
+    """Whether a rule reports every match, found by an engine."""
     is_engine = planned.evaluation.name not in (IMPRECISE, REFERENCE)
-    return is_engine and planned.rule == EVERY_MATCH and planned.settings.options == DEFAULT_OPTIONS
+    options = planned.settings.options
+    options = replace(options, max_runs=None, max_matches=None, max_memory=None)
+    return is_engine and planned.rule == EVERY_MATCH and options == DEFAULT_OPTIONS
 
 
 class SharedRun(QueryRun):
@@ -66,7 +74,13 @@ class SharedRun(QueryRun):
         latest, self.latest = self.latest, None
         if isinstance(latest, CepheidError):
             raise latest
-        return self.nothing if latest is None else self.counted(latest)
+        if latest is None:
+            return self.nothing
+        limit, tree = self.planned.settings.options.max_matches, self.tree
+        if limit is not None and self.matches + len(latest) > limit:
+            parts = [part for part, is_negated in ast.components(tree.pattern) if not is_negated]
+            raise too_many_matches(limit, parts, tree.strategy)
+        return self.counted(latest)
 
     def become(self, each: CompiledRule, planned: PlannedQuery) -> bool:
         """Continue with the state as a changed rule; whether it can."""
@@ -97,7 +111,10 @@ class SharedRules:
         self._selection = Selection()
         self._last: tuple[AnalysedQuery, Shape | None] | None = None
         self._next_slot = 0
+        self._stored: Arrays = {}  # the states of groups, by shape, while a snapshot is restored
         self._extents = np.zeros(1, np.int64)  # the window of each slot
+        self.leaving: list[SharedRun] = []
+        """The rules whose group has failed in the last step, which may be the fault of one."""
 
     def _shape(self, query: AnalysedQuery, window: int | None) -> Shape | None:
         """The shape of a query, which is asked for when it is planned and again when it joins."""
@@ -118,9 +135,15 @@ class SharedRules:
         shape = self._shape(planned.analysed, planned.window)
         if shape is None or not _runs_plainly(planned):
             return None
-        if shape.key not in self._groups:
-            self._groups[shape.key] = RuleGroup(shape, planned.settings, columns)
+        self._begin_group(shape, planned, columns)
         return self._admitted(each, planned, shape, self._next_slot)
+
+    def _begin_group(self, shape: Shape, planned: PlannedQuery, columns: Events) -> None:
+        """Begin the group of a shape, or restore it, whichever of its rules comes first."""
+        if shape.key not in self._groups:
+            stored = self._stored.get(shape.key)
+            state = None if stored is None else unpack(stored.tobytes())
+            self._groups[shape.key] = RuleGroup(shape, planned.settings, columns, state)
 
     def _admitted(
         self, each: CompiledRule, planned: PlannedQuery, shape: Shape, slot: int
@@ -143,12 +166,23 @@ class SharedRules:
         if not run.group.members:
             del self._groups[run.shape.key]
 
-    def alone(self, run: SharedRun, columns: Events, now: int | None) -> RuleRun:
-        """A session of its own for a rule that leaves with its state."""
+    def alone(
+        self, run: SharedRun, columns: Events, now: int | None, before: int | None = None
+    ) -> RuleRun:
+        """A session of its own for a rule that leaves with its state.
+
+        With ``before``, the state of before this input row was read.
+
+        Raises:
+            CepheidError: the rule exceeds its budget.
+        """
         every = replace(run.planned, rule=EVERY_MATCH)
         own = RuleRun(run.each, every, columns)
-        own.catch_up(run.group.past(run.slot), now, at_end=False)
+        own.catch_up(run.group.past(run.slot, before), now, at_end=False)
         own.count_from(run)
+        limit = run.planned.settings.options.max_matches
+        if limit is not None and isinstance(own.session, Session):
+            own.session.allow_matches(limit - run.matches)
         self.leave(run)
         return own
 
@@ -188,69 +222,72 @@ class SharedRules:
             self._find(group, partial(group.advance, ticks))
 
     def _find(self, group: RuleGroup, step: Callable[[], Split]) -> None:
-        """Keep what a step of a group finds for its rules; if it fails, so do they."""
+        """Keep what a step of a group finds for its rules; if it fails, they have to leave it."""
         try:
             found = step()
-        except CepheidError as error:
-            for slot in group.members:
-                self._runs[slot].latest = error
+        except CepheidError:
+            self.leaving += [self._runs[slot] for slot in sorted(group.members)]
             return
         for slot, (events, parts) in found.items():
             run = self._runs.get(slot)
             if run is not None and run.latest is None:
                 run.latest = Matches(run.tree, events, parts)
 
+    @property
+    def next_slot(self) -> int:
+        """The number of the next rule that joins a group."""
+        return self._next_slot
+
     def state(self) -> tuple[list[dict[str, Any]], Arrays]:
         """What a snapshot has of each group, and their sessions."""
         described, arrays = [], {}
         for number, group in enumerate(self._groups.values()):
             runs = [self._runs[slot] for slot in sorted(group.members)]
-            rules = {run.each.rule.name: [run.slot, state_key(run.planned)] for run in runs}
+            rules = {
+                run.each.rule.name: [run.slot, state_key(run.planned), run.matches] for run in runs
+            }
             described.append({"shape": group.shape.key, "rules": rules})
             arrays[f"group{number}"] = np.frombuffer(group.session.snapshot(), dtype=np.uint8)
         return described, arrays
 
-    def load(self, described: Any, arrays: Arrays) -> StoredGroups:
-        """The groups of a snapshot; new rules get numbers that none of their rules has."""
+    def load(self, described: Any, next_slot: int, arrays: Arrays) -> StoredGroups:
+        """The groups of a snapshot; new rules get numbers that no earlier rule had."""
         require(isinstance(described, list), "it has no list of groups")
         places = {
-            name: (number, group["shape"], slot, key)
-            for number, group in enumerate(described)
-            for name, (slot, key) in group["rules"].items()
+            name: (group["shape"], slot, key, matches[0] if matches else 0)
+            for group in described
+            for name, (slot, key, *matches) in group["rules"].items()
         }
-        slots = [slot for _, _, slot, _ in places.values()]
-        are_numbers = all(type(slot) is int and 0 <= slot < _MOST_SLOTS for slot in slots)
+        slots = [slot for _, slot, _, _ in places.values()]
+        numbers = [*slots, *(matches for *_, matches in places.values())]
+        are_numbers = all(type(each) is int and each >= 0 for each in numbers)
+        are_numbers = are_numbers and max(slots, default=0) < _MOST_SLOTS
         require(are_numbers and len({*slots}) == len(slots), "rules have no numbers")
-        self._next_slot = max(slots, default=-1) + 1
-        return StoredGroups(places, arrays)
+        # The state of a group still has events of rules that are gone.
+        self._next_slot = max(next_slot, max(slots, default=-1) + 1)
+        self._stored = {
+            group["shape"]: arrays[f"group{number}"] for number, group in enumerate(described)
+        }
+        return places
+
+    def loaded(self) -> None:
+        """Forget the snapshot: all rules are restored."""
+        self._stored = {}
 
     def restored(
         self, each: CompiledRule, planned: PlannedQuery, columns: Events, stored: StoredGroups
     ) -> SharedRun | None:
         """A rule with its state in a snapshot; None if that has no group with its state."""
-        number, key, slot, made = stored.places.get(each.rule.name, (0, "", 0, ""))
+        key, slot, made, matches = stored.get(each.rule.name, ("", 0, "", 0))
         if made != state_key(planned):
             return None
         shape = self._shape(planned.analysed, planned.window)
         require(shape is not None and shape.key == key, "a rule has another shape")
         assert shape is not None
-        if key not in self._groups:
-            state = unpack(stored.arrays[f"group{number}"].tobytes())
-            self._groups[key] = RuleGroup(shape, planned.settings, columns, state)
+        self._begin_group(shape, planned, columns)
         run = self._admitted(each, planned, shape, slot)
+        run.matches = matches
         slots, first = run.group.first_events()
         own = np.flatnonzero(slots == slot)
         self._selection.remember(slot, first.take(own))
         return run
-
-
-@dataclass(frozen=True, slots=True)
-class StoredGroups:
-    """The groups of a snapshot.
-
-    ``places`` has for each rule the number and the shape of its group, its slot in it, and what its
-    state depends on.
-    """
-
-    places: Mapping[str, tuple[int, str, int, str]]
-    arrays: Arrays

@@ -103,7 +103,7 @@ def match(
         warn(fault_report(faults))
     settings = settings.beginning_with(tuple(texts))
     waits = changes is not None or any(
-        each.prepared is not None and waits_for_time(each.prepared) for each in fitting
+        each.prepared is None or waits_for_time(each.prepared) for each in fitting
     )
     marked, timing = with_timing(frame, read.time, waits, said)
     key = [column(_HASH)] if any(settings.keys) else []

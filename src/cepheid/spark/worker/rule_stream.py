@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.errors import CepheidError, OptionError, RuleFault, list_words
 from cepheid.events.read_options import ReadOptions
+from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.rule_sets.changes import changed_rules
 from cepheid.rule_sets.results import RuleMatches
 from cepheid.rule_sets.rule import Rule
@@ -97,16 +98,19 @@ class RuleStreamSettings:
             CepheidError: the rule cannot run in this stream.
         """
         fitting = FittingRule.of(each, self.schema, self.keywords)
-        sample = self.read.order(self.no_events)
-        plan_rule(each, self.keywords, sample)
+        if isinstance(each.query, RowPatternQuery):
+            each.query.refuse_stream()
+        else:
+            plan_rule(each, self.keywords, self.read.order(self.no_events))
         for number, key in enumerate(self.keys):
             if (key and fitting.key.has_any) or {*key} <= fitting.key.columns:
                 return number
         declared = [f"[{', '.join(key)}]" for key in self.keys]
         raise OptionError(
             "the rule cannot be partitioned by a key of the stream: keys declares "
-            f"{list_words(declared)}, and a rule needs an equivalence test that has all columns "
-            "of one of them. An empty list [] among the keys is for rules without a key"
+            f"{list_words(declared)}, and a rule needs an equivalence test or a PARTITION BY that "
+            "has all columns of one of them. An empty list [] among the keys is for rules without "
+            "a key"
         )
 
     def beginning_with(self, rules: tuple[str, ...]) -> RuleStreamSettings:
@@ -153,10 +157,7 @@ class RuleStreamWorker:
 
     def _session(self, number: int, stored: Any) -> RuleSession:
         settings = self._settings
-        # The columns of the key are part of the ids of matches, so that equal events of different
-        # buckets differ.
-        ties = (*settings.read.tie_break, *settings.keys[number])
-        keywords = {**settings.keywords, "tie_break": ties}
+        keywords = settings.keywords
         own = {
             name: self._rules.compiled[name] for name, key in self._key_of.items() if key == number
         }
@@ -210,14 +211,14 @@ class RuleStreamWorker:
             if own.num_rows:
                 with quietly():
                     found = session.feed(own)
-                yield from self._alerts(found)
+                yield from self._alerts(number, found)
 
     def advance(self, time: datetime) -> Iterator[pa.RecordBatch]:
         """The matches that are complete because no later event has an earlier time."""
-        for session in self._sessions:
+        for number, session in enumerate(self._sessions):
             with quietly():
                 found = session.advance(time)
-            yield from self._alerts(found)
+            yield from self._alerts(number, found)
 
     def apply(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         """Change rules, in order; the matches that this releases, and the faults of changes."""
@@ -230,14 +231,20 @@ class RuleStreamWorker:
                 name, change = read_change(text)
                 found, failed = self._change(name, change)
                 faults += failed
-                yield from self._alerts(found, with_faults=False)
+                for number, each in found:
+                    yield from self._alerts(number, each, with_faults=False)
             except CepheidError as error:
                 faults.append(RuleFault.of(name, error))
         if faults and ordered.column(REPORTS)[0].as_py():
             yield fault_rows(faults, self._settings.result_schema)
 
-    def _change(self, name: str, change: Any) -> tuple[list[RuleMatches], list[RuleFault]]:
-        """Change a rule in all sessions: it may get another key."""
+    def _change(
+        self, name: str, change: Any
+    ) -> tuple[list[tuple[int, RuleMatches]], list[RuleFault]]:
+        """Change a rule in all sessions: it may get another key.
+
+        The result has what the change releases, with the number of the key, and faults.
+        """
         after, faults = changed_rules(self._rules, {name: change})
         if faults:
             return [], faults
@@ -247,14 +254,15 @@ class RuleStreamWorker:
         if each is not None and text is not None and each.rule.enabled:
             key = _key_of(self._settings, text)
         old_key = self._key_of.get(name)
-        found: list[RuleMatches] = []
+        found: list[tuple[int, RuleMatches]] = []
         with quietly():
             if each is not None and key is not None:
-                found.append(self._sessions[key].apply({name: each.rule}))
-                if found[-1].faults:
-                    return found, list(found[-1].faults)
+                released = self._sessions[key].apply({name: each.rule})
+                found.append((key, released))
+                if released.faults:
+                    return found, list(released.faults)
             if old_key is not None and old_key != key:
-                found.append(self._sessions[old_key].apply({name: None}))
+                found.append((old_key, self._sessions[old_key].apply({name: None})))
         self._key_of.pop(name, None)
         if key is not None:
             self._key_of[name] = key
@@ -264,10 +272,15 @@ class RuleStreamWorker:
         return found, []
 
     def _alerts(
-        self, found: RuleMatches | Iterable[RuleMatches], with_faults: bool = True
+        self, number: int, found: RuleMatches, with_faults: bool = True
     ) -> Iterator[pa.RecordBatch]:
-        for each in [found] if isinstance(found, RuleMatches) else found:
-            yield from alerts(each, self._settings.result_schema, with_faults=with_faults)
+        """The rows of what the rules of a key have found.
+
+        The columns of the key are part of the ids of matches, so that equal events of different
+        buckets differ.
+        """
+        found = found.identified_by(self._settings.keys[number])
+        yield from alerts(found, self._settings.result_schema, with_faults=with_faults)
 
 
 def rule_text(rule: Rule) -> str:
