@@ -19,7 +19,7 @@ from agreement.rule_strategies import (
 
 import cepheid as cep
 
-_RANGE = os.environ.get("CEPHEID_RULE_SETS", "0-20").split("-")
+_RANGE = os.environ.get("CEPHEID_RULE_SETS", "0-10").split("-")
 SEEDS = range(*map(int, _RANGE))
 """The random sets that are tried."""
 LARGEST = 50 if "CEPHEID_RULE_SETS" in os.environ else 8

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agreement.rule_strategies import random_rule
 from benchmarks.stream_faults import kill_drivers, write_files
+from spark.random_rules import random_rule
 from spark.test_rule_buckets import as_text, in_milliseconds, without_ids
 from spark.test_rules import local_alerts, spark_alerts
 from spark.test_streams import COLUMNS, Feed, readings

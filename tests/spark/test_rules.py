@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from agreement.rule_strategies import SCHEMA, random_batches, random_rule
+from spark.random_rules import SCHEMA, random_batches, random_rule
 from spark.rows import local_rows, spark_rows
 
 import cepheid as cep
