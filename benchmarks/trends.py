@@ -47,6 +47,7 @@ def ways(in_window: int) -> dict[str, Callable[[], object]]:
     """What is computed, by its name."""
     table, extent = events(in_window), KEYS * in_window
     query = cep.query(f"PATTERN SEQ(A a, B+ b[], C c) WHERE [k] WITHIN {extent}")
+    assert isinstance(query, cep.CompiledQuery)
     every = max(extent // 4, 1)
 
     def aggregated(function: str, value: str, **more: Any) -> object:
