@@ -266,3 +266,56 @@ def test_sliding_windows_need_a_window_of_time() -> None:
         matches.aggregate("count", "*", every=0)
     with pytest.raises(cep.OptionError, match=r"only count\(\*\) has none"):
         matches.aggregate("sum", "*")
+
+
+@pytest.mark.parametrize("every", [1.5, 0.1])
+def test_windows_begin_at_times_that_the_column_can_have(every: float) -> None:
+    matches = compressed("PATTERN SEQ(A a, B b) WITHIN 4")
+    with pytest.raises(cep.OptionError, match="not a whole number of ticks"):
+        matches.aggregate("count", "*", every=every)
+
+
+def test_windows_begin_at_multiples_of_any_length_between_floats() -> None:
+    matches = compressed("PATTERN SEQ(A a, B b) WITHIN 1", {"ts": [1.5, 2.25], "type": list("AB")})
+    assert matches.aggregate("count", "*", every=0.5) == {1.5: 1}
+
+
+@pytest.mark.parametrize("every", [math.inf, -math.inf, math.nan, -1, True, "soon"])
+def test_the_step_of_windows_is_a_length_of_time(every: Any) -> None:
+    with pytest.raises(cep.OptionError, match="every is a length of time"):
+        compressed("PATTERN SEQ(A a, B b) WITHIN 4").aggregate("count", "*", every=every)
+
+
+def test_windows_when_clocks_go_back_are_different() -> None:
+    minutes = [5, 6, 65, 66, 67]  # after 2:00 of summer time, then of winter time
+    first = np.datetime64("2024-10-27T00:00", "us")
+    utc = [first + np.timedelta64(each, "m") for each in minutes]
+    query = cep.query("PATTERN SEQ(A a, B+ b[]) WITHIN 30 minutes")
+    found = []
+    for zone in ("UTC", "Europe/Berlin"):
+        events = {"ts": pa.array(utc).cast(pa.timestamp("us", zone)), "type": list("ABABB")}
+        matches = query.match(events, output="compressed")
+        found.append(matches.aggregate("count", "*", every="30 minutes"))
+    assert list(found[0].values()) == [1, 3]
+    assert found[0] == found[1]
+
+
+def test_windows_that_begin_too_early_are_refused() -> None:
+    events = {"ts": [-5, -4], "type": list("AB")}
+    matches = compressed(f"PATTERN SEQ(A a, B b) WITHIN {2**63 - 1}", events)
+    with pytest.raises(cep.OptionError, match="before the minimum of 64 bits"):
+        matches.aggregate("count", "*", every=2**62)
+    first = np.datetime64("0001-01-01", "us")
+    events = {"ts": pa.array([first, first + np.timedelta64(1, "s")]), "type": list("AB")}
+    matches = compressed("PATTERN SEQ(A a, B b) WITHIN 4 seconds", events)
+    with pytest.raises(cep.EventError, match="before the year 1"):
+        matches.aggregate("count", "*", every="1 second")
+
+
+def test_windows_that_need_too_much_memory_are_refused() -> None:
+    events = {"ts": range(0, 200_000, 10), "type": ["A", "B"] * 10_000}
+    query = cep.query("PATTERN SEQ(A a, B b) WITHIN 9000")
+    matches = query.match(events, output="compressed", max_memory="1 GiB")
+    with pytest.raises(cep.LimitError, match="a longer step or a shorter WITHIN"):
+        matches.aggregate("count", "*", every=1)
+    assert len(matches.aggregate("count", "*", every=4500)) == 46

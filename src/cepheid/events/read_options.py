@@ -5,6 +5,7 @@ This module loads neither NumPy nor Arrow, so that ``import cepheid`` does not.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -122,7 +123,8 @@ def read_extent(name: str, given: Any) -> Extent:
     """
     if isinstance(given, timedelta) and given >= timedelta(0):
         return Fraction(given // timedelta(microseconds=1)), "microseconds"
-    if isinstance(given, int | float | Fraction) and not isinstance(given, bool) and given >= 0:
+    is_number = isinstance(given, int | float | Fraction) and not isinstance(given, bool)
+    if is_number and 0 <= given < math.inf:
         return _extent_of(str(given))
     if not isinstance(given, str) or _QUANTITY.fullmatch(given) is None:
         raise OptionError(

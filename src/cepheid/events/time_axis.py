@@ -140,13 +140,21 @@ class TimeAxis:
         >>> TimeAxis.of("ts", pa.int64(), "h").window_ticks(90, "minutes")
         2
         """
+        return min(math.ceil(self.ticks_of(amount, unit)), MAX_TICKS)
+
+    def ticks_of(self, amount: Fraction | int, unit: str | None) -> Fraction:
+        """A length of time in ticks, which need not be a whole number of them.
+
+        >>> TimeAxis.of("ts", pa.int64(), "h").ticks_of(90, "minutes")
+        Fraction(3, 2)
+        """
         if unit is None:
             if self.is_clock:
                 raise OptionError(
                     f"column {self.column!r} is {self.arrow_type}, which has no unit of its own; "
                     "write the window with a unit, e.g. WITHIN 10 seconds"
                 )
-            return min(math.ceil(amount * self.ticks_per_unit), MAX_TICKS)
+            return Fraction(amount * self.ticks_per_unit)
         if self.tick_ns is None:
             named = unit.removesuffix("s") if amount == 1 else unit
             raise OptionError(
@@ -155,7 +163,7 @@ class TimeAxis:
                 "(--time-unit ms) if they are milliseconds, or write the window as a plain number, "
                 "e.g. WITHIN 10"
             )
-        return min(math.ceil(amount * NANOSECONDS_PER[unit_named(unit)] / self.tick_ns), MAX_TICKS)
+        return Fraction(amount * NANOSECONDS_PER[unit_named(unit)]) / self.tick_ns
 
     def encode(
         self, column: pa.Array | pa.ChunkedArray, place: Callable[[int], str] = "row {}".format

@@ -217,7 +217,7 @@ class CompressedMatches:
             every: the step of sliding windows, such as ``"1 minute"``. The windows are as long as
                 WITHIN and begin at multiples of the step. In place of an aggregate, there is then a
                 mapping of the start of each window with a match in it to the aggregate over the
-                matches in it.
+                matches in it. Starts are in UTC if the time column has a time zone.
 
         >>> import cepheid as cep
         >>> q = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
@@ -248,6 +248,7 @@ class CompressedMatches:
             window = int64s(len(groups))
             if windows is not None:
                 ends = self._events.ticks[part.last_events()]
+                windows.check_room(ends, self._budget)
                 chains, of, window = windows.split(chains, ends)
                 groups = groups[of]
             pairs, group_of_final = _distinct_pairs(groups, window)

@@ -13,16 +13,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as arrow
 
-from cepheid.errors import OptionError
+from cepheid.budget import Budget, OverBudget, size_text
+from cepheid.errors import EventError, LimitError, OptionError
 from cepheid.events.arrays import Int64s
 from cepheid.events.read_options import read_extent
-from cepheid.events.time_axis import TimeAxis
+from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.matches.layout import Chains
 
 _MOST_WINDOWS = 10_000
 """The most windows that may contain an event."""
+_ROW_BYTES = 128
+"""The memory for one final in one window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +48,38 @@ class SlidingWindows:
             )
         assert not isinstance(window.extent, ast.Parameter)
         extent = axis.window_ticks(window.extent, window.unit)
-        step = axis.window_ticks(*read_extent("every", every))
-        if step < 1:
+        step = axis.ticks_of(*read_extent("every", every))
+        if step <= 0:
             raise OptionError(f"every is a length of time above 0, not {every!r}")
+        if step.denominator > 1:
+            raise OptionError(
+                f"every={every!r} is not a whole number of ticks of time column {axis.column!r} "
+                f"({axis.arrow_type}), so windows would begin between two of its times"
+            )
         if extent // step > _MOST_WINDOWS:
             raise OptionError(
                 f"with every={every!r}, an event would be in more than {_MOST_WINDOWS:,} windows; "
                 "give a longer step"
             )
-        return cls(extent, step)
+        return cls(extent, min(int(step), MAX_TICKS))
+
+    def check_room(self, ends: Int64s, budget: Budget) -> None:
+        """Refuse windows that begin too early for 64 bits, or need too much memory together."""
+        if len(ends) and int(ends.min()) - self.extent < -MAX_TICKS:
+            raise OptionError(
+                "some sliding windows begin before the minimum of 64 bits; a shorter WITHIN makes "
+                "shorter windows"
+            )
+        size = _ROW_BYTES * int((ends // self.step - (ends - self.extent) // self.step).sum())
+        try:
+            budget.charge(size)
+        except OverBudget:
+            raise LimitError(
+                f"the sliding windows need {size_text(size)}, more than the memory limit of "
+                f"{budget.limit_text}; a longer step or a shorter WITHIN needs less, and "
+                "max_memory allows more"
+            ) from None
+        budget.release(size)
 
     def split(self, chains: Chains, ends: Int64s) -> tuple[Chains, Int64s, Int64s]:
         """The finals as often as windows contain their last event, whose times are ``ends``.
@@ -78,7 +106,19 @@ class SlidingWindows:
         return chains._replace(finals=finals), of, number
 
     def starts(self, numbers: Sequence[int], axis: TimeAxis) -> list[Any]:
-        """When the windows with these numbers begin, as values of the time column."""
-        ticks = np.array(numbers, dtype=np.int64) * self.step
-        found: list[Any] = axis.decode(ticks, wide=True).to_pylist()
-        return found
+        """When the windows with these numbers begin, as values of the time column.
+
+        If it has a time zone, they are in UTC: when clocks go back, Python takes two local times
+        for the same one.
+        """
+        found = axis.decode(np.array(numbers, dtype=np.int64) * self.step, wide=True)
+        if arrow.is_timestamp(found.type) and found.type.tz is not None:
+            found = found.cast(pa.timestamp(found.type.unit, "UTC"))
+        try:
+            values: list[Any] = found.to_pylist()
+        except (OverflowError, ValueError):
+            raise EventError(
+                f"a sliding window begins before the year 1, and time column {axis.column!r} "
+                "cannot have that time; a shorter WITHIN makes shorter windows"
+            ) from None
+        return values
