@@ -212,15 +212,15 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
         check_values(header, {"evaluation": "string", **kinds})
         is_known = any(each.name == header["evaluation"] for each in EVALUATIONS)
         require(is_known, f"its evaluation is {header['evaluation']!r}")
-        task.check_made(header)
-        windows = {task.window, MAX_TICKS} if task.window is None else {task.window}
-        require(header["window"] in windows, "its window is another one")
         made_by = evaluation_named(header["evaluation"])
         if made_by.has_confidence != evaluation_named(task.evaluation).has_confidence:
             raise SnapshotError(
                 f"the snapshot was made for events with {'un' if made_by.has_confidence else ''}"
                 "certain times; restore it with the same keywords"
             )
+        task.check_made(header)
+        windows = {task.window, MAX_TICKS} if task.window is None else {task.window}
+        require(header["window"] in windows, "its window is another one")
         task = replace(task, window=header["window"], rule=_made_with(header, task.rule))
         task = replace(task, evaluation=made_by.name)
     session = new_run(task)
