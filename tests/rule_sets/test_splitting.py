@@ -48,3 +48,27 @@ def test_time_passes_for_rules_without_events():
     assert session.feed({"ts": [9], "type": ["D"]})["n"].bindings() == [{"a": 0}]
     stored = session.snapshot()
     assert session.rules.restore(stored).feed({"ts": [9], "type": ["Z"]}).counts == {"n": 0, "z": 1}
+
+
+@pytest.mark.parametrize(
+    "after", ["index - a.index = 1", "PARTITION_INDEX - a.partition_index = 1"]
+)
+def test_rules_that_count_events_read_all_of_them(after: str) -> None:
+    text = f"PATTERN SEQ(A a, B b) WHERE [x] AND b.{after} WITHIN 9"
+    events = {"ts": [1, 2, 3, 4, 5], "type": [*"ACBAB"], "x": [1, 1, 1, 1, 1]}
+    session = cep.rules({"next": text, "other": text.replace("9", "8")}).session()
+    session.feed({name: values[:2] for name, values in events.items()})
+    session = session.rules.restore(session.snapshot())
+    found = session.feed({name: values[2:] for name, values in events.items()})
+    assert found["next"].bindings() == [{"a": 3, "b": 4}]
+
+
+def test_a_rule_that_returns_numbers_in_partitions_begins_to_count() -> None:
+    text = "PATTERN SEQ(A a, B b) WHERE [x] WITHIN 9 RETURN {}"
+    counting = text.format("b.PARTITION_INDEX - a.PARTITION_INDEX AS n")
+    session = cep.rules({"a": text.format("a.x"), "b": text.format("b.x")}).session()
+    session.feed({"ts": [1, 2], "type": ["A", "C"], "x": [1, 1]})
+    session.apply({"a": counting})
+    found = session.feed({"ts": [3, 4, 5, 6], "type": [*"BACB"], "x": [1] * 4})
+    assert found.counts == {"a": 1, "b": 3}
+    assert found["a"].to_arrow()["n"].to_pylist() == [2]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import cepheid as cep
+from cepheid.language.parser import parse
+from cepheid.language.state_text import share_state
 
 EVENTS = {"ts": [1, 3], "type": ["A", "A"], "x": [7, 8], "y": [1, 2]}
 LAST = {"ts": [9], "type": ["B"], "x": [3], "y": [4]}
@@ -39,3 +41,17 @@ def test_times_may_be_written_in_other_units() -> None:
     assert len(found["query_1"]) == 1
     with pytest.raises(cep.SnapshotError, match="the snapshot is of another script"):
         cep.script(text.format("91 s", "1 hour", "1 day")).restore(stored)
+
+
+@pytest.mark.parametrize("number", ["b.INDEX", "b.PARTITION_INDEX - a.PARTITION_INDEX"])
+def test_a_query_that_counts_events_needs_a_state_that_counts_them(number: str) -> None:
+    """It reads events that the other one does not, and on Spark in other buckets."""
+    text = "PATTERN SEQ(A a, B b) WHERE [x] WITHIN 60 RETURN {}"
+    stored, counting = text.format("a.x"), text.format(f"{number} AS n")
+    assert not share_state(stored, [parse(counting)])
+    assert not share_state(counting, [parse(stored)])
+    assert share_state(counting, [parse(text.format(f"a.x, {number} AS m"))])
+    session = cep.query(stored).session()
+    session.feed(EVENTS)
+    with pytest.raises(cep.SnapshotError, match="the snapshot is of another query"):
+        cep.query(counting).restore(session.snapshot())

@@ -36,6 +36,8 @@ def folder(tmp_path: Path) -> Path:
         )
         pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=100)
     (tmp_path / "_SUCCESS").touch()
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "_temporary" / "part.parquet").write_text("of a writer that has failed")
     return tmp_path
 
 
@@ -74,6 +76,7 @@ def test_matches_are_read_like_a_table(spark: SparkSession, folder: Path) -> Non
     [
         ({"qurey": QUERY}, "has no option 'qurey'; it has"),
         ({"query": QUERY.replace("WITHIN 30", "")}, "the query has no window"),
+        ({"query": QUERY, "match_id": "yes"}, "match_id is 'true' or 'false', not 'yes'"),
         ({"query": QUERY, "slices": "many"}, "slices is a positive integer, not 'many'"),
         ({"query": QUERY, "path": "/nowhere/at/all"}, "there are no files in"),
     ],
@@ -81,4 +84,20 @@ def test_matches_are_read_like_a_table(spark: SparkSession, folder: Path) -> Non
 def test_what_cannot_be_is_refused(folder: Path, options: dict[str, str], message: str) -> None:
     source = MatchSource({"path": str(folder), **options})
     with pytest.raises(cep.OptionError, match=message):
+        source.reader(source.schema())
+
+
+@pytest.mark.parametrize("name", ["a b", "%41"])
+def test_a_path_may_need_quotes_in_a_uri(folder: Path, name: str) -> None:
+    moved = folder.rename(folder.with_name(name))
+    source = MatchSource({"path": str(moved), "query": QUERY, "slices": "1"})
+    reader = source.reader(source.schema())
+    (part,) = reader.partitions()
+    assert sum(len(batch) for batch in reader.read(part)) > 0
+
+
+def test_a_file_that_is_not_parquet_is_named(folder: Path) -> None:
+    (folder / "zebra.csv").write_text("ts,type")
+    source = MatchSource({"path": str(folder), "query": QUERY})
+    with pytest.raises(cep.OptionError, match=r"cannot read 'file://.*/zebra.csv': Parquet"):
         source.reader(source.schema())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
 
 import pytest
 from spark.test_streams import Feed, readings
 
 import cepheid as cep
 from cepheid.spark import fault_of, start
+from cepheid.spark.stream import checkpoints
 from cepheid.spark.stream.made_by import refuse_changes
 
 if TYPE_CHECKING:
@@ -104,3 +106,20 @@ def test_a_query_that_returns_more_says_what_the_state_lacks(
     with pytest.raises(cep.SnapshotError, match=message) as raised:
         refuse_changes(before, after)
     assert "query: then" not in str(raised.value)
+
+
+def test_a_query_without_events_so_far_has_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its events may all be filtered out: the stream goes on from the states of the others."""
+    made = {"query": ONE.format("1 hour", "a.x"), "columns": ["x bigint"]}
+    matches = MagicMock(isStreaming=True)
+    loaded = matches.sparkSession.read.format.return_value.load.return_value
+    loaded.where.return_value.collect.return_value = [{"operatorId": 0}, {"operatorId": 1}]
+    monkeypatch.setattr(checkpoints, "F", MagicMock())
+    monkeypatch.setattr(checkpoints, "_plan_of", lambda _: f"cepheid_{'a' * 32} cepheid_{'b' * 32}")
+    known = {f"cepheid_{'a' * 32}": made, f"cepheid_{'b' * 32}": {**made, "query": OTHER}}
+    monkeypatch.setattr(checkpoints, "_MADE_BY", known)
+    monkeypatch.setattr(checkpoints, "_stored", lambda *given: [made, None][given[-1]])
+    start(matches, "checkpoint", "matches")
+    monkeypatch.setattr(checkpoints, "_stored", lambda *given: [None, made][given[-1]])
+    with pytest.raises(cep.SnapshotError, match="the state of another stream"):
+        start(matches, "checkpoint", "matches")

@@ -1,7 +1,8 @@
 """What the state of a query depends on, as a text: queries with the same text share states.
 
 Two queries may differ in how they write a duration, and in what they return. The state of a running
-query has events and positions of events, so it serves both.
+query has events and positions of events, so it serves both. But a query that returns the numbers of
+events has to count them, and reads also the events that it does not need otherwise.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from fractions import Fraction
 
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as ast
+from cepheid.language.computed import deep_nodes
 from cepheid.language.parser import parse_script
 from cepheid.language.printer import print_query
 from cepheid.language.units import NANOSECONDS_PER
+from cepheid.schema import Position
 
 _LEAST = "nanoseconds"
 
@@ -22,7 +25,8 @@ _LEAST = "nanoseconds"
 def state_text(query: ast.Query, *, with_returns: bool = False) -> str:
     """The query with all durations in one unit, and without RETURN unless it is asked for.
 
-    The queries of a script read what others return, so there RETURN is part of the state.
+    The queries of a script read what others return, so there RETURN is part of the state. So is
+    whether RETURN reads INDEX or PARTITION_INDEX.
 
     >>> from cepheid.language.parser import parse
     >>> one = parse("PATTERN SEQ(A a, B b) WHERE b.ts - a.ts > 90 s WITHIN 60 minutes RETURN a.x")
@@ -33,7 +37,11 @@ def state_text(query: ast.Query, *, with_returns: bool = False) -> str:
     False
     """
     kept = query if with_returns else replace(query, returns=None)
-    return print_query(ast.rewrite(kept, _in_least_unit))
+    lines = [print_query(ast.rewrite(kept, _in_least_unit))]
+    if query.returns is not None:
+        named = (getattr(node, "attribute", None) for node in deep_nodes(query.returns))
+        lines += sorted({each.upper() for each in named if isinstance(each, Position)})
+    return "\n".join(lines)
 
 
 def share_state(made_by: str, queries: Sequence[ast.Query], *, with_returns: bool = False) -> bool:

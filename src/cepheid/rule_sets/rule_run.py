@@ -14,8 +14,10 @@ from cepheid.api import CompiledQuery
 from cepheid.engines.base.evaluation import IMPRECISE, REFERENCE
 from cepheid.engines.base.query_session import QuerySession, Stored
 from cepheid.events.events import Events
+from cepheid.events.partition_positions import PartitionPositions
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language import syntax as ast
+from cepheid.language.computed import reads_partition_positions
 from cepheid.language.printer import print_query
 from cepheid.matches.bindings import no_matches
 from cepheid.matches.matches import Matches
@@ -51,11 +53,13 @@ def plan_rule(
 def state_key(planned: PlannedQuery) -> str:
     """What the state of a rule depends on: the query and its output mode, as a text.
 
-    RETURN and AT MOST ONCE PER are not part of it.
+    RETURN and AT MOST ONCE PER are not part of it, except for PARTITION_INDEX, which is counted.
     """
-    bare = replace(planned.each.query, returns=None, output=None)
+    query = planned.each.query
+    bare = replace(query, returns=None, output=None)
     timed_out = " TIMED OUT" if planned.rule.timed_out else ""
-    return f"{print_query(bare)}\nOUTPUT {planned.rule.output}{timed_out}"
+    counts = "\nPARTITION_INDEX" if reads_partition_positions(query) else ""
+    return f"{print_query(bare)}\nOUTPUT {planned.rule.output}{timed_out}{counts}"
 
 
 class Run(ABC):
@@ -156,7 +160,10 @@ class RuleRun(QueryRun):
         self._seconds = 0.0
         super().__init__(each, planned)
         names = columns.type_names if self._types is None else type_order(self._types)
-        self._no_events = replace(columns, type_names=names)
+        self._positions = PartitionPositions.of(planned.analysed)
+        if self._positions is not None and self.session.latest is not None:
+            self._positions.resume(self.session.retained)
+        self._no_events = self._numbered(replace(columns, type_names=names))
         if stored is None:
             self.session.feed(self._no_events)
 
@@ -174,7 +181,8 @@ class RuleRun(QueryRun):
         """What the rule finds in its events of a batch, at the end of which time is ``now``."""
         own = batch.of(self._types)
         if self._types is None:
-            return self._step(lambda session: session.feed(batch.whole))
+            whole = self._numbered(batch.whole)
+            return self._step(lambda session: session.feed(whole))
         if self._waits and now is not None:
             ahead = self.session.next_completion if own is None else now
             if ahead is not None and ahead <= now:
@@ -183,9 +191,18 @@ class RuleRun(QueryRun):
             return self._step(lambda session: session.feed(own))
         return self.nothing
 
+    def _numbered(self, events: Events) -> Events:
+        """The next events, with their numbers if the rule reads PARTITION_INDEX."""
+        if self._positions is None:
+            return events
+        if self._positions.are_many() and self.session.latest is not None:
+            self._positions.resume(self.session.retained)
+        return self._positions.added(events)
+
     def catch_up(self, events: Events, now: int | None, at_end: bool) -> Matches:
         """What a rule that begins finds among events of the past, at this time."""
         own = SplitBatch(events).of(self._types)
+        own = None if own is None else self._numbered(own)
         if now is None and not at_end:
             return self.session.feed(self._no_events if own is None else own)
         return self.session.advance(None if at_end else now, after=own)

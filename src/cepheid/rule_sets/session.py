@@ -13,8 +13,6 @@ from fractions import Fraction
 from threading import Lock
 from typing import Any, TypeVar
 
-import numpy as np
-
 from cepheid.engines.base.query_session import QuerySession
 from cepheid.engines.base.retained import Retained
 from cepheid.errors import (
@@ -39,12 +37,12 @@ from cepheid.rule_sets.rule_run import RuleRun, Run, late_kinds, plan_rule, stat
 from cepheid.rule_sets.rule_set import CompiledRule, RuleSet
 from cepheid.rule_sets.sharing.shared_rules import SharedRules, SharedRun, StoredGroups
 from cepheid.rule_sets.splitting import SplitBatch
-from cepheid.schema import Schema
+from cepheid.rule_sets.stored_session import StoredSession
 from cepheid.sessions.plan import PlannedQuery
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.stream import one_at_a_time, ticks_of
-from cepheid.snapshot_checks import check_values, damage_reported, require
-from cepheid.snapshots import Arrays, pack, part, prefixed, sealed, table_bytes, table_from, unpack
+from cepheid.snapshot_checks import damage_reported
+from cepheid.snapshots import unpack
 
 _Run = TypeVar("_Run", bound=Run)
 _Given = TypeVar("_Given")
@@ -102,7 +100,7 @@ class RuleSession:
         self._is_changing = self._is_interrupted = False
         if snapshot is not None:
             with damage_reported():
-                self.restored = self._restore(*unpack(snapshot), backfill)
+                self.restored = self._restore(snapshot, backfill)
 
     @property
     def rules(self) -> RuleSet:
@@ -426,62 +424,39 @@ class RuleSession:
         if self._latest is None:
             raise EventError("a session must be fed, if only with no events, before it is stored")
         self._is_changing = True  # Engines drop what they no longer need.
-        latest = self._latest
         own = {name: run for name, run in self._runs.items() if isinstance(run, RuleRun | RowRun)}
         groups, arrays = self._shared.state()
-        header = {
-            "rules": {name: run.state_key for name, run in own.items()},
-            "groups": groups,
-            "next_slot": self._shared.next_slot,
-            "suspended": {
-                name: [self._rules[name].to_dict(), fault.message]
+        stored = StoredSession(
+            self._latest,
+            self._now,
+            self._rows,
+            self._has_ended,
+            {name: (run.state_key, run.session.snapshot()) for name, run in own.items()},
+            groups,
+            self._shared.next_slot,
+            arrays,
+            {
+                name: (self._rules[name].to_dict(), fault.message)
                 for name, fault in self.suspended.items()
                 if name in self._rules
             },
-            "now": self._now,
-            "rows": self._rows,
-            "has_ended": self._has_ended,
-            "schema": latest.schema.to_dict(),
-            "time_axis": latest.time_axis.to_dict(),
-            "types": list(self._kept.type_names),
-        }
-        arrays["columns"] = table_bytes(latest.table)
-        for number, run in enumerate(own.values()):
-            arrays[f"rule{number}"] = np.frombuffer(run.session.snapshot(), dtype=np.uint8)
-        if self._kept.latest is not None:
-            arrays |= prefixed("kept", self._kept.state())
-        return sealed(pack(header, arrays))
+        )
+        return stored.to_bytes(self._kept)
 
-    def _restore(self, header: dict[str, Any], arrays: Arrays, backfill: bool) -> RuleMatches:
+    def _restore(self, snapshot: bytes | memoryview, backfill: bool) -> RuleMatches:
         """Continue from a snapshot: each rule whose state fits has it, and the others begin."""
-        if "rules" not in header:
-            raise SnapshotError("the snapshot is not of a set of rules")
-        kinds = {"rules": "object", "suspended": "object", "schema": "object"}
-        counts = {"now": "integer?", "rows": "count", "has_ended": "flag", "types": "strings"}
-        counts |= {"next_slot": "count"} if "next_slot" in header else {}
-        check_values(header, kinds | counts | {"time_axis": "object"})
-        axis, schema = TimeAxis.from_dict(header["time_axis"]), Schema.from_dict(header["schema"])
-        none = np.empty(0, dtype=np.int64)
-        table = table_from(arrays["columns"])
-        require(axis.column in table.column_names, "it has no column with the time")
-        self._latest = Events(table, none, none, axis, none.astype(np.int32), (), schema)
-        self._now, self._rows = header["now"], header["rows"]
-        self._has_ended = header["has_ended"]
-        if kept := part("kept", arrays):
-            self._kept.load(kept, header["types"], axis, schema)
+        given = StoredSession.of(*unpack(snapshot), self._kept)
         if backfill and self._retain is None:
             raise OptionError(_NO_BACKFILL)
-        own = {
-            name: (key, arrays[f"rule{number}"].tobytes())
-            for number, (name, key) in enumerate(header["rules"].items())
-        }
-        next_slot = header.get("next_slot", 0)
-        stored = own, self._shared.load(header.get("groups", []), next_slot, arrays)
+        self._latest = given.latest
+        self._now, self._rows, self._has_ended = given.now, given.rows, given.has_ended
+        groups = self._shared.load(given.groups, given.next_slot, given.arrays)
+        stored = given.rules, groups
         found: dict[str, AnyFound] = {}
         faults: list[RuleFault] = []
         for each in self._rules.enabled:
             name = each.rule.name
-            definition, message = header["suspended"].get(name, (None, ""))
+            definition, message = given.suspended.get(name, (None, ""))
             if definition is not None and definition == each.rule.to_dict():
                 self.suspended[name] = RuleFault(name, message)
                 continue
@@ -493,7 +468,7 @@ class RuleSession:
                 self.suspended[name] = RuleFault.of(name, error)
                 faults.append(self.suspended[name])
         self._shared.loaded()
-        return reported(found, axis, faults)
+        return reported(found, given.latest.time_axis, faults)
 
     def _restored(
         self, each: CompiledRule, planned: PlannedQuery, stored: _StoredRules

@@ -15,8 +15,7 @@ from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import from_numpy
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-
-_NUMBERS = ("INDEX", "PARTITION_INDEX")
+from cepheid.language.computed import reads_positions
 
 
 def types_read(query: ast.Query) -> frozenset[str] | None:
@@ -30,7 +29,7 @@ def types_read(query: ast.Query) -> frozenset[str] | None:
     """
     if not query.strategy.skips or query.measure is not ast.WindowMeasure.TIME:
         return None
-    if any(getattr(node, "attribute", None) in _NUMBERS for node in query.walk()):
+    if reads_positions(query):
         return None
     return frozenset(name for part, _ in ast.components(query.pattern) for name in part.types)
 

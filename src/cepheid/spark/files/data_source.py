@@ -10,9 +10,11 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.fs as fs
+import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -77,7 +79,7 @@ class MatchSource(DataSource):
         files = event_files(prepared, _schema_of(paths))
         groups = [
             group if group.first is not None else files.with_times(group)
-            for group in files.groups_of((path, opened(path)) for path in paths)
+            for group in files.groups_of((path, _parquet(path)) for path in paths)
         ]
         rows = sum(group.rows for group in groups)
         wanted = min(os.cpu_count() or 1, max(1, rows // tuning().file_rows_least))
@@ -102,7 +104,7 @@ class MatchSource(DataSource):
         prepared = prepare(
             sase_query(given["query"]),
             _schema_of(paths),
-            match_id=given.get("match_id", "false").lower() == "true",
+            match_id=_flag("match_id", given.get("match_id", "false")),
             without=["tie_break"],
             **cast("Any", keywords),
         )
@@ -130,6 +132,12 @@ class MatchReader(DataSourceReader):
         yield from run_partition(self._settings, events, (low, high))
 
 
+def _flag(name: str, given: str) -> bool:
+    if given.lower() not in ("true", "false"):
+        raise OptionError(f"{name} is 'true' or 'false', not {given!r}")
+    return given.lower() == "true"
+
+
 def _number(name: str, given: str | None, default: int) -> int:
     if given is None:
         return default
@@ -149,13 +157,33 @@ def _files(path: str) -> list[str]:
         raise OptionError(f"the format 'cepheid' cannot open {path!r}: {error}") from None
     if found[0].type is fs.FileType.Directory:
         found = system.get_file_info(fs.FileSelector(place, recursive=True))
-    begin = path.removesuffix(place) if path.endswith(place) else path.partition("://")[0] + "://"
+    begin = path.partition("://")[0] + "://"
+    if path.endswith(quote(place)):
+        begin = path.removesuffix(quote(place))
     names = [each.path for each in found if each.type is fs.FileType.File]
-    shown = [name for name in names if not Path(name).name.startswith(("_", "."))]
+    # Hidden files, and those in hidden folders below the path, as Spark ignores them.
+    shown = [name for name in names if not any(map(_is_hidden, _below(name, place)))]
     if not shown:
         raise OptionError(f"there are no files in {path!r}")
-    return sorted(f"{begin}{name}" for name in shown)
+    return [f"{begin}{quote(name)}" for name in sorted(shown)]
+
+
+def _below(name: str, place: str) -> tuple[str, ...]:
+    """The folders of a file below a place, and its own name."""
+    return Path(name).parts[len(Path(place).parts) :] or (Path(name).name,)
+
+
+def _is_hidden(name: str) -> bool:
+    # To Spark, a name such as _day=1 is the folder of a partition.
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _schema_of(paths: list[str]) -> StructType:
-    return spark_schema(opened(paths[0]).schema_arrow)
+    return spark_schema(_parquet(paths[0]).schema_arrow)
+
+
+def _parquet(path: str) -> pq.ParquetFile:
+    try:
+        return opened(path)
+    except pa.ArrowInvalid as error:
+        raise OptionError(f"the format 'cepheid' cannot read {path!r}: {error}") from None

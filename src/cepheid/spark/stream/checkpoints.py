@@ -97,13 +97,14 @@ def start(
         )
     place = str(checkpoint)
     stored = _all_stored(matches.sparkSession, place)
-    if stored and len(stored) != len(names):
+    if any(stored) and len(stored) != len(names):
         raise SnapshotError(
             f"the checkpoint has the states of {len(stored)} queries, and the stream has "
             f"{len(names)}; start anew with another checkpointLocation"
         )
     for then, each in zip(stored, names, strict=False):
-        refuse_changes(then, _MADE_BY[each])
+        if then is not None:  # None: no event of this query has come yet
+            refuse_changes(then, _MADE_BY[each])
     writer = matches.writeStream.option("checkpointLocation", place).options(**(options or {}))
     if callable(to):
         writer = writer.foreachBatch(to)
@@ -209,13 +210,15 @@ def _reuses(spark: SparkSession) -> bool:
     return str(spark.conf.get(_REUSE)).lower() == "true"
 
 
-def _all_stored(spark: SparkSession, checkpoint: str) -> list[dict[str, Any]]:
-    """The settings of all queries of the stream that wrote a checkpoint, in their order."""
+def _all_stored(spark: SparkSession, checkpoint: str) -> list[dict[str, Any] | None]:
+    """The settings of all queries of the stream that wrote a checkpoint, in their order.
+
+    They are None for a query that has received no event.
+    """
     operators = spark.read.format("state-metadata").load(checkpoint)  # no rows if there is none
     rows = operators.where(F.col("operatorName").startswith(_OPERATOR)).collect()
     numbers = sorted({int(row["operatorId"]) for row in rows})
-    found = (_stored(spark, checkpoint, number) for number in numbers)
-    return [each for each in found if each is not None]
+    return [_stored(spark, checkpoint, number) for number in numbers]
 
 
 def _stored(spark: SparkSession, checkpoint: str, operator: int) -> dict[str, Any] | None:
