@@ -41,6 +41,12 @@ def test_formats_limits_and_files(run, folder):
     assert run("sql", "SELECT * FROM 'ticks.csv' LIMIT 1").code == 0
 
 
+def test_a_statement_may_be_longer_than_a_file_name(run):
+    symbols = ", ".join(["'X'"] * 1000)
+    text = f"SELECT t.price FROM ticks AS t WHERE t.symbol IN ({symbols}) LIMIT 1"
+    assert run("sql", text, "ticks=ticks.csv").code == 0
+
+
 def test_parameters_and_time_units(run):
     text = """SELECT x FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts
         MEASURES sum(price) AS x PATTERN (A+) WITHIN INTERVAL '2' SECOND DEFINE A AS price > LOW)"""

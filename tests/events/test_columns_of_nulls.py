@@ -64,3 +64,15 @@ def test_a_kind_that_is_known_late_must_be_what_the_query_compares_with():
         session.feed({"ts": [2], "type": ["A"], "x": [5]})
     session.feed({"ts": [3], "type": ["A"], "x": ["p"]})
     assert len(session.feed({"ts": [4], "type": ["B"], "x": [None]})) == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "difference"), [("10 minutes", "5 minutes"), ("10", "5"), ("9 EVENTS", "5 s")]
+)
+def test_a_file_with_only_a_header_has_no_matches(tmp_path, window, difference):
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type,x\n")
+    text = f"""PATTERN SEQ(A a, B b, ~(C c)) WHERE [x] AND b.ts - a.ts < {difference} AND b.x > 1
+               WITHIN {window} RETURN b.ts - a.ts AS after, b.x + 1 AS y"""
+    for evaluation in ("auto", "reference"):
+        assert len(cep.query(text).match(path, evaluation=evaluation)) == 0

@@ -532,6 +532,21 @@ def test_a_text_among_times_that_is_no_time(times, bad):
     )
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2024-01-01T00:00:00+01:00", "2024-01-01 00:00:01"],
+        ["2024-01-01 00:00:01", "2024-01-01T00:00:00Z"],
+    ],
+)
+def test_texts_with_and_without_a_time_zone(times):
+    assert message_of({"ts": times, "type": ["A", "A"]}) == (
+        "time column 'ts' has both times with a time zone and times without one: "
+        f"{times[1]!r} in row 1 (counting from 0) is unlike those before it; "
+        "write all of them in one way, such as '2024-05-01T09:30:00Z' for UTC"
+    )
+
+
 def test_numbers_as_text_are_no_times():
     said = message_of({"ts": ["1", "2"], "type": ["A", "B"]})
     assert said.startswith("time column 'ts' is string; a time is an integer, a float")

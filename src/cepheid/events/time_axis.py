@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 
@@ -61,12 +61,14 @@ class TimeAxis:
     """The conversion of one time column to ticks.
 
     ``unit`` is the unit of the numbers in the column (for a timestamp or date: of its ticks), or
-    None if it is unknown. Floats are rounded to a millionth of it.
+    None if it is unknown. Floats are rounded to a millionth of it. The column of an axis that
+    ``is_empty`` has no values, so that nothing says what they would be.
     """
 
     column: str
     arrow_type: pa.DataType
     unit: str | None = None
+    is_empty: bool = field(default=False, compare=False)
 
     @classmethod
     @remembered
@@ -80,7 +82,7 @@ class TimeAxis:
             return cls.of(column, arrow_type.value_type, time_unit)
         unit = None if time_unit is None else unit_named(time_unit)
         if arrow.is_null(arrow_type):  # No event, or no event with a time: refused in encode().
-            return cls(column, pa.int64(), unit)
+            return cls(column, pa.int64(), unit, is_empty=True)
         if arrow.is_integer(arrow_type) or arrow.is_floating(arrow_type):
             return cls(column, arrow_type, unit)
         if not (arrow.is_timestamp(arrow_type) or arrow.is_date(arrow_type)):
@@ -155,6 +157,8 @@ class TimeAxis:
                     "write the window with a unit, e.g. WITHIN 10 seconds"
                 )
             return Fraction(amount * self.ticks_per_unit)
+        if self.tick_ns is None and self.is_empty:
+            return Fraction(MAX_TICKS)
         if self.tick_ns is None:
             named = unit.removesuffix("s") if amount == 1 else unit
             raise OptionError(

@@ -44,9 +44,16 @@ def _in_iso(column: pa.ChunkedArray, time: str, place: Callable[[int], str]) -> 
             return column.cast(wanted)
         except pa.ArrowInvalid:
             continue
-    row = max(_first_that_cannot_be(wanted, column) for wanted in (*_CLOCKS, pa.float64()))
+    no_clock = max(_first_that_cannot_be(wanted, column) for wanted in _CLOCKS)
+    row = max(no_clock, _first_that_cannot_be(pa.float64(), column))
     if row == len(column):
         return column
+    if row == no_clock and any(_can_be(clock, column.slice(row, 1)) for clock in _CLOCKS):
+        raise EventError(
+            f"time column {time!r} has both times with a time zone and times without one: "
+            f"{column[row].as_py()!r} in {place(row)} (counting from 0) is unlike those before it; "
+            "write all of them in one way, such as '2024-05-01T09:30:00Z' for UTC"
+        )
     raise EventError(
         f"time column {time!r} is {column.type}, and {column[row].as_py()!r} in {place(row)} "
         "(counting from 0) cannot be read as a time; correct or drop such rows, or give the format "

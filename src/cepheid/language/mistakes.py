@@ -274,6 +274,8 @@ def _rule_broken(place: Place) -> str | None:
     unit = found.lower().removesuffix("s")
     if "UNIT" in accepts and unit in ("month", "quarter", "year"):
         return f"A {unit} has no fixed length: write it in days or weeks."
+    if "UNIT" in accepts and unit == "m":
+        return "Minutes are written min or minutes."
     if found in COMPARISONS and "AND" in accepts and "SEQ" not in accepts:
         return "Comparisons cannot be chained: join two with AND."
     if found == "," and "_WITHIN" in accepts and "_WHERE" not in accepts:
@@ -314,6 +316,11 @@ def _output_rule(found: str) -> str:
 
 
 _INTERVAL = re.compile(r"\binterval\s+'?(?P<number>\d+)'?\s+(?P<unit>\w+)", re.IGNORECASE)
+_CLAUSES_OF_SQL = {
+    "SELECT": "What SELECT lists comes after RETURN.",
+    "HAVING": "Conditions on a list are in WHERE too: a.LEN >= 3 AND avg(a[].x) > 5.",
+    "LIMIT": "Take the first matches of the result; on the command line, --limit N does so.",
+}
 _BY = re.compile(r"(?P<word>group|partition|order)\s+by\b", re.IGNORECASE)
 
 
@@ -326,6 +333,8 @@ def _sql_rule_broken(place: Place) -> str | None:
         if interval.start() <= start < interval.end():
             unit = interval["unit"].lower().removesuffix("s")
             return f"Write {interval['number']} {unit}s, without INTERVAL and quotes."
+    if place.found.upper() in _CLAUSES_OF_SQL and "$END" in place.accepts:
+        return _CLAUSES_OF_SQL[place.found.upper()]
     by = _BY.match(text, start)
     if by and by["word"].lower() == "order":
         return "Matches are in the order in which they complete; sort the result."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import time as clock
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -97,7 +97,7 @@ def _statement(request: Request, file: str | None) -> tuple[str, list[str]]:
         return read_text(file), given
     if not given:
         raise typer.BadParameter("no statement: give it, or name its file with -f")
-    if Path(given[0]).suffix and Path(given[0]).is_file():
+    if os.path.isfile(given[0]):  # Path.is_file() raises an error if the statement is too long.
         raise typer.BadParameter(f"{given[0]!r} is a file: name it with -f {given[0]}")
     return given[0], given[1:]
 
