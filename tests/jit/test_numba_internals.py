@@ -50,6 +50,16 @@ from numba.core import cpu, options
 del cpu.CPUTargetOptions.__mro__[1]._nrt
 """,
 }
+WHEEL = "compiled code of the wheel"  # asked for only by an installed wheel, and by who builds one
+WHEEL_CHANGE = """
+from numba.core.compiler import CompileResult
+rebuild = CompileResult._rebuild
+CompileResult._rebuild = classmethod(lambda cls, *given: rebuild(*given))
+"""
+WHEEL_RUN = """
+from cepheid.jit import numba_internals
+print(numba_internals.code_as_bytes(None), numba_internals.code_from_bytes(None, b""))
+"""
 RUN = """
 import numpy as np
 from cepheid.jit.decorators import I64, I64S, helper, kernel
@@ -95,6 +105,12 @@ def test_each_part_can_change(part: str, tmp_path: Path) -> None:
     assert f"works without {part}, but is slower" in logged
 
 
+def test_the_code_of_a_wheel_can_change(tmp_path: Path) -> None:
+    printed, logged = run(WHEEL_CHANGE, WHEEL_RUN, tmp_path)
+    assert printed == "None False\n"
+    assert f"works without {WHEEL}, but is slower" in logged
+
+
 def test_a_query_gives_the_same_answer_without_any_part(tmp_path: Path) -> None:
     printed, logged = run("\n".join(CHANGES.values()), QUERY, tmp_path)
     assert logged.count("has changed") == len(CHANGES)
@@ -110,4 +126,4 @@ def test_the_numba_that_is_installed_has_every_part(tmp_path: Path) -> None:
 
 
 def test_every_part_is_tried() -> None:
-    assert CHANGES.keys() == {*numba_internals._PARTS, "these options"}
+    assert CHANGES.keys() | {WHEEL} == {*numba_internals._PARTS, "these options"}
