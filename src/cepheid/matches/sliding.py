@@ -53,7 +53,7 @@ class SlidingWindows:
             raise OptionError(f"every is a length of time above 0, not {every!r}")
         if step.denominator > 1:
             raise OptionError(
-                f"every={every!r} is not a whole number of ticks of time column {axis.column!r} "
+                f"every={every!r} is not a multiple of the tick of time column {axis.column!r} "
                 f"({axis.arrow_type}), so windows would begin between two of its times"
             )
         if extent // step > _MOST_WINDOWS:
