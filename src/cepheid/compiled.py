@@ -207,6 +207,9 @@ class CompiledSingle(Compiled["QueryStream"]):
         """
         if corrections is None:
             return super().restore(snapshot, **keywords)
+        from cepheid.snapshots import check_snapshot
+
+        check_snapshot(snapshot)
         return self._correcting(keywords, corrections, snapshot)
 
     def _correcting(

@@ -143,6 +143,15 @@ STREAM_HAS_ENDED = (
 )
 
 
+def unfed(then: str, of: str = "events") -> EventError:
+    """The error for a session that knows no columns yet, because no batch has been fed.
+
+    >>> print(unfed("advances"))
+    a session must be fed, if only with no events, before it advances
+    """
+    return EventError(f"a session must be fed, if only with no {of}, before it {then}")
+
+
 class CepheidWarning(UserWarning):
     """Something that is allowed but probably a mistake."""
 

@@ -81,6 +81,14 @@ def damage(what: str) -> SnapshotError:
     )
 
 
+def made_by_another(what: str, text: object) -> SnapshotError:
+    """The error for a snapshot of another query or script than the one that is to be restored."""
+    return SnapshotError(
+        f"the snapshot is of another {what}; read the stream from its beginning. "
+        f"It was made by:\n{text}"
+    )
+
+
 def require(condition: bool | np.bool_, what: str) -> None:
     """Refuse the snapshot unless this is so."""
     if not condition:

@@ -93,6 +93,18 @@ def like_earlier(batch: Events, earlier: Events) -> Events:
     return replace(batch, table=table, time_axis=earlier.time_axis, schema=earlier.schema)
 
 
+def late_kinds(batch: Events, earlier: Events) -> Schema | None:
+    """The schema with the kinds of columns that had no values so far; None if nothing is new."""
+    late = {
+        field.name: batch.schema.kind(field.name)
+        for field in earlier.table.schema
+        if earlier.schema.kind(field.name) is Kind.UNKNOWN and arrow.is_null(field.type)
+    }
+    if all(kind is Kind.UNKNOWN for kind in late.values()):
+        return None
+    return replace(earlier.schema, attributes={**earlier.schema.attributes, **late})
+
+
 def table_like(table: pa.Table, known: pa.Schema, time: str) -> pa.Table:
     """The table with the columns of the first batch of a session, in the same types."""
     columns = []

@@ -8,8 +8,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-import pyarrow as pa
-
 from cepheid.api import CompiledQuery
 from cepheid.engines.base.evaluation import IMPRECISE, REFERENCE
 from cepheid.engines.base.query_session import QuerySession, Stored
@@ -27,7 +25,7 @@ from cepheid.rule_sets.results import Found, FoundRows
 from cepheid.rule_sets.rule_set import CompiledRule
 from cepheid.rule_sets.running import key_of
 from cepheid.rule_sets.splitting import SplitBatch, type_order, types_read
-from cepheid.schema import Kind, Schema
+from cepheid.schema import Schema
 from cepheid.sessions.plan import KnownChoice, PlannedQuery, open_session, plan
 
 
@@ -255,15 +253,3 @@ def _opened(planned: PlannedQuery, stored: Stored | None) -> QuerySession:
     header = {**header, "query": print_query(task.query.query)}
     made = replace(task.rule, least_gap=header.get("at_most_once_per"))
     return open_session(replace(task, rule=made), (header, arrays))
-
-
-def late_kinds(batch: Events, earlier: Events) -> Schema | None:
-    """The schema with the kinds of columns that had no values so far; None if nothing is new."""
-    late = {
-        field.name: batch.schema.kind(field.name)
-        for field in earlier.table.schema
-        if earlier.schema.kind(field.name) is Kind.UNKNOWN and pa.types.is_null(field.type)
-    }
-    if all(kind is Kind.UNKNOWN for kind in late.values()):
-        return None
-    return replace(earlier.schema, attributes={**earlier.schema.attributes, **late})

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from threading import Lock
 from typing import Any, TypeVar
 
-from cepheid.engines.base.query_session import QuerySession
+from cepheid.engines.base.query_session import QuerySession, refuse_earlier
 from cepheid.engines.base.retained import Retained
 from cepheid.errors import (
     STREAM_HAS_ENDED,
@@ -22,8 +21,9 @@ from cepheid.errors import (
     OptionError,
     RuleFault,
     SnapshotError,
+    unfed,
 )
-from cepheid.events.conforming import like_earlier
+from cepheid.events.conforming import late_kinds, like_earlier
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language.builder import duration
@@ -33,16 +33,15 @@ from cepheid.rule_sets.changes import Changes, changed_rules
 from cepheid.rule_sets.metrics import RuleMetrics
 from cepheid.rule_sets.results import AnyFound, RuleMatches, reported
 from cepheid.rule_sets.row_run import RowRun
-from cepheid.rule_sets.rule_run import RuleRun, Run, late_kinds, plan_rule, state_key
+from cepheid.rule_sets.rule_run import RuleRun, Run, plan_rule, state_key
 from cepheid.rule_sets.rule_set import CompiledRule, RuleSet
 from cepheid.rule_sets.sharing.shared_rules import SharedRules, SharedRun, StoredGroups
 from cepheid.rule_sets.splitting import SplitBatch
 from cepheid.rule_sets.stored_session import StoredSession
+from cepheid.sessions.held_session import HeldSession, one_at_a_time, ticks_of
 from cepheid.sessions.plan import PlannedQuery
 from cepheid.sessions.run_settings import RunSettings
-from cepheid.sessions.stream import one_at_a_time, ticks_of
-from cepheid.snapshot_checks import damage_reported
-from cepheid.snapshots import unpack
+from cepheid.snapshots import Arrays, Parts, unpack
 
 _Run = TypeVar("_Run", bound=Run)
 _Given = TypeVar("_Given")
@@ -54,7 +53,7 @@ _NO_BACKFILL = (
 )
 
 
-class RuleSession:
+class RuleSession(HeldSession):
     """The state of all rules of a set between batches of events.
 
     Make one with ``rules.session()``. The matches of a rule are those of a session of its query
@@ -80,6 +79,7 @@ class RuleSession:
         snapshot: bytes | memoryview | None = None,
         backfill: bool = False,
     ) -> None:
+        super().__init__()
         self._rules = rules
         self._keywords = keywords
         self._read = RunSettings.of(keywords, without=["whole_events"]).read
@@ -96,11 +96,8 @@ class RuleSession:
         self._last_metrics: dict[str, RuleMetrics] = {}  # of rules when they were suspended
         self.restored: RuleMatches | None = None
         """For a session from a snapshot: the matches of rules that were changed, and faults."""
-        self._lock = Lock()
-        self._is_changing = self._is_interrupted = False
-        if snapshot is not None:
-            with damage_reported():
-                self.restored = self._restore(snapshot, backfill)
+        self._backfills = backfill
+        self._continue(snapshot)
 
     @property
     def rules(self) -> RuleSet:
@@ -173,11 +170,7 @@ class RuleSession:
             batch = like_earlier(batch, latest)
         if self._has_ended:
             raise EventError(STREAM_HAS_ENDED)
-        if len(batch) and self._now is not None and int(batch.ticks[0]) < self._now:
-            raise EventError(
-                "a batch begins before the time that the session has reached; events are fed "
-                "in order"
-            )
+        refuse_earlier(batch, self._now)
         if latest is None and self._retain is not None:
             self._retained_ticks(batch.time_axis)
         self._is_changing = True
@@ -205,7 +198,7 @@ class RuleSession:
     def advance(self, time: Any = None) -> RuleMatches:
         """The matches completed by the passage of time; None means the stream has ended."""
         if self._latest is None:
-            raise EventError("a session must be fed, if only with no events, before it advances")
+            raise unfed("advances")
         ticks = None if time is None else ticks_of(time, self._latest.time_axis)
         self._is_changing = True
         self._has_ended = self._has_ended or ticks is None
@@ -419,10 +412,10 @@ class RuleSession:
         return axis.window_ticks(self._retain.extent, self._retain.unit)
 
     @one_at_a_time
-    def snapshot(self) -> bytes:
-        """The state of all rules as bytes, for ``restore()`` under these or other rules."""
+    def snapshot_parts(self) -> Parts:
+        """The state of all rules in parts and without a checksum, valid until the next call."""
         if self._latest is None:
-            raise EventError("a session must be fed, if only with no events, before it is stored")
+            raise unfed("is stored")
         self._is_changing = True  # Engines drop what they no longer need.
         own = {name: run for name, run in self._runs.items() if isinstance(run, RuleRun | RowRun)}
         groups, arrays = self._shared.state()
@@ -441,12 +434,12 @@ class RuleSession:
                 if name in self._rules
             },
         )
-        return stored.to_bytes(self._kept)
+        return stored.parts(self._kept)
 
-    def _restore(self, snapshot: bytes | memoryview, backfill: bool) -> RuleMatches:
-        """Continue from a snapshot: each rule whose state fits has it, and the others begin."""
-        given = StoredSession.of(*unpack(snapshot), self._kept)
-        if backfill and self._retain is None:
+    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Each rule whose state is stored and fits has it, and the others begin."""
+        given = StoredSession.of(header, arrays, self._kept)
+        if self._backfills and self._retain is None:
             raise OptionError(_NO_BACKFILL)
         self._latest = given.latest
         self._now, self._rows, self._has_ended = given.now, given.rows, given.has_ended
@@ -461,14 +454,14 @@ class RuleSession:
                 self.suspended[name] = RuleFault(name, message)
                 continue
             try:
-                found |= self._changed(each, backfill, stored)
+                found |= self._changed(each, self._backfills, stored)
             except SnapshotError:
                 raise
             except CepheidError as error:
                 self.suspended[name] = RuleFault.of(name, error)
                 faults.append(self.suspended[name])
         self._shared.loaded()
-        return reported(found, given.latest.time_axis, faults)
+        self.restored = reported(found, given.latest.time_axis, faults)
 
     def _restored(
         self, each: CompiledRule, planned: PlannedQuery, stored: _StoredRules

@@ -14,7 +14,7 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.schema import Schema
 from cepheid.snapshot_checks import check_values, require
-from cepheid.snapshots import Arrays, pack, part, prefixed, sealed, table_bytes, table_from
+from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, table_bytes, table_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class StoredSession:
     arrays: Arrays
     suspended: Mapping[str, tuple[Mapping[str, Any], str]]
 
-    def to_bytes(self, kept: Retained) -> bytes:
+    def parts(self, kept: Retained) -> Parts:
         """A snapshot of the session, with the events that it retains for later rules."""
         header = {
             "rules": {name: key for name, (key, _) in self.rules.items()},
@@ -55,7 +55,7 @@ class StoredSession:
             arrays[f"rule{number}"] = np.frombuffer(state, dtype=np.uint8)
         if kept.latest is not None:
             arrays |= prefixed("kept", kept.state())
-        return sealed(pack(header, arrays))
+        return pack(header, arrays)
 
     @classmethod
     def of(cls, header: dict[str, Any], arrays: Arrays, kept: Retained) -> StoredSession:

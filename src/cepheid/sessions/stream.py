@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import date
-from functools import wraps
-from numbers import Number
-from threading import Lock
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +11,12 @@ from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.query_session import QuerySession, Stored
 from cepheid.errors import (
     STREAM_HAS_ENDED,
-    CepheidError,
     EventError,
-    LimitError,
-    OptionError,
     QueryError,
-    SessionError,
     SnapshotError,
+    unfed,
 )
-from cepheid.events.conforming import like_earlier
+from cepheid.events.conforming import late_kinds, like_earlier
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis, check_range
 from cepheid.language.state_text import share_state
@@ -33,20 +24,20 @@ from cepheid.matches.matches import Matches, ScriptMatches
 from cepheid.matches.metrics import Metrics
 from cepheid.planning.choice import refuse_unknown_kinds, warn_of_reference
 from cepheid.planning.silent_zeros import StreamCheck
-from cepheid.schema import Kind, Schema
+from cepheid.schema import Schema
+from cepheid.sessions.held_session import HeldSession, one_at_a_time, ticks_of
 from cepheid.sessions.plan import naming, open_session, plan
 from cepheid.sessions.query_node import QueryNode
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
 from cepheid.sessions.scripts.merged_stream import refuse_taken_types, without_places
-from cepheid.snapshot_checks import check_arrays, check_values, damage_reported, expected
+from cepheid.snapshot_checks import check_arrays, check_values, expected, made_by_another
 from cepheid.snapshots import (
     Arrays,
     Parts,
     pack,
     part,
     prefixed,
-    sealed,
     table_bytes,
     table_from,
     unpack,
@@ -54,63 +45,9 @@ from cepheid.snapshots import (
 
 Found = TypeVar("Found")
 Counted = TypeVar("Counted")
-Given = ParamSpec("Given")
-Returned = TypeVar("Returned")
 
 
-def ticks_of(time: Any, axis: TimeAxis) -> int:
-    """A time that a user gives, in ticks of the time axis."""
-    try:
-        if isinstance(time, Number) and axis.is_clock:
-            raise pa.ArrowInvalid("a number is no point in time")
-        is_time = isinstance(time, date)
-        moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError):
-        zone = "Z" if getattr(axis.arrow_type, "tz", None) else ""
-        advice = f"; give a datetime, or a string such as '2024-05-01 09:30:00{zone}'"
-        raise OptionError(
-            f"{time!r} is not a time of the column {axis.column!r}, which is {axis.arrow_type}"
-            + (advice if axis.is_clock else "")
-        ) from None
-    return int(axis.encode(moment)[0])
-
-
-def one_at_a_time(
-    method: Callable[Concatenate[Any, Given], Returned],
-) -> Callable[Concatenate[Any, Given], Returned]:
-    """A method of a session that is rejected while another call runs, or after an interrupted one.
-
-    Kernels write into the arrays of a session without a lock of their own. A call that was
-    stopped by an exception, a lack of memory or a limit may have left them half-written. Other
-    errors of cepheid are raised before anything is written.
-    """
-
-    @wraps(method)
-    def guarded(session: Any, /, *given: Given.args, **named: Given.kwargs) -> Returned:
-        if not session._lock.acquire(blocking=False):
-            raise SessionError(
-                "another call of this session is running; a session is used by one thread at a "
-                "time: wait for the call, or give each thread its own session"
-            )
-        try:
-            if session._is_interrupted:
-                raise SessionError(
-                    "an earlier call of this session was interrupted or exceeded a limit, and its "
-                    "state is incomplete; restore the last snapshot, or start a new session"
-                )
-            return method(session, *given, **named)
-        except BaseException as error:
-            if not isinstance(error, CepheidError) or isinstance(error, LimitError):
-                session._is_interrupted = session._is_changing
-            raise
-        finally:
-            session._is_changing = False
-            session._lock.release()
-
-    return guarded
-
-
-class StreamSession(Generic[Found, Counted]):
+class StreamSession(HeldSession, Generic[Found, Counted]):
     """The state of a query or a script between batches of events.
 
     Make one with ``query.session()`` or ``script.session()``. The session of a query returns
@@ -154,6 +91,7 @@ class StreamSession(Generic[Found, Counted]):
         snapshot: bytes | memoryview | None = None,
         check: StreamCheck | None = None,
     ) -> None:
+        super().__init__()
         self._script = script
         self._settings = settings
         self._check = check
@@ -161,11 +99,7 @@ class StreamSession(Generic[Found, Counted]):
         self._nodes: list[QueryNode] = []
         self._now: int | None = None
         self._has_ended = False
-        self._lock = Lock()
-        self._is_changing = self._is_interrupted = False
-        if snapshot is not None:
-            with damage_reported():
-                self._restore(*unpack(snapshot))
+        self._continue(snapshot)
 
     def _open(self, columns: Events, stored: Stored | None = None) -> None:
         """Begin, or continue from a snapshot, with events of these columns."""
@@ -183,7 +117,7 @@ class StreamSession(Generic[Found, Counted]):
     def _first(self, then: str) -> QuerySession:
         """The session of the first query, which reads exactly the events of the input."""
         if not self._nodes:
-            raise EventError(f"a session must be fed, if only with no events, before it {then}")
+            raise unfed(then)
         return self._nodes[0].session
 
     @one_at_a_time
@@ -278,10 +212,6 @@ class StreamSession(Generic[Found, Counted]):
             return cast("Found", only)
         return cast("Found", ScriptMatches(found))
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, for ``restore()`` in this process or another."""
-        return sealed(self.snapshot_parts())
-
     @one_at_a_time
     def snapshot_parts(self) -> Parts:
         """The state in parts and without a checksum, valid until the next call.
@@ -319,10 +249,7 @@ class StreamSession(Generic[Found, Counted]):
             raise SnapshotError(f"the snapshot is of {names[0]}, and not of {wanted}")
         # A session checks the text of its own query.
         if not single and not self._made(str(header[kind])):
-            raise SnapshotError(
-                "the snapshot is of another script; read the stream from its beginning. "
-                f"It was made by:\n{header[kind]}"
-            )
+            raise made_by_another("script", header[kind])
         axis, schema = TimeAxis.from_dict(header["time_axis"]), Schema.from_dict(header["schema"])
         none = np.empty(0, dtype=np.int64)
         table = pa.table({}) if single else table_from(arrays["columns"])
@@ -385,15 +312,8 @@ class StreamSession(Generic[Found, Counted]):
 
     def _check_late_kinds(self, batch: Events, earlier: Events) -> None:
         """Analyse the queries again if a column without values so far now reveals its kind."""
-        if Kind.UNKNOWN not in earlier.schema.attributes.values():
-            return
-        late = {
-            field.name: batch.schema.kind(field.name)
-            for field in earlier.table.schema
-            if earlier.schema.kind(field.name) is Kind.UNKNOWN and pa.types.is_null(field.type)
-        }
-        if any(kind is not Kind.UNKNOWN for kind in late.values()):
-            schema = replace(earlier.schema, attributes={**earlier.schema.attributes, **late})
+        schema = late_kinds(batch, earlier)
+        if schema is not None:
             for number, each in enumerate(self._script.queries):
                 if not each.reads:
                     self._script.analysed(number, schema)

@@ -25,7 +25,7 @@ from cepheid.matches.bindings import Bindings, no_matches
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
-from cepheid.snapshot_checks import check_values
+from cepheid.snapshot_checks import check_values, made_by_another
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed
 
 if TYPE_CHECKING:
@@ -59,10 +59,7 @@ class SessionTask:
             raise SnapshotError("the snapshot is of a script, and not of a single query")
         own = self.query.query
         if made_by != print_query(own) and not share_state(str(made_by), [own]):
-            raise SnapshotError(
-                "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{made_by}"
-            )
+            raise made_by_another("query", made_by)
         check_values(header, {"options": "object", "time": "object?"})
         given = {**self.options.shaping(), **self.uncertain.describe()}
         made = {**header["options"], **(header.get("time") or {})}

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.errors import EventError
+from cepheid.errors import unfed
 from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.events.columns.arrow_arrays import empty_table
 from cepheid.events.columns.list_columns import ListColumns
@@ -110,7 +110,7 @@ class Retained:
     @property
     def _last_piece(self) -> Events:
         if self.latest is None:
-            raise EventError("a session must be fed, if only with no events, before it advances")
+            raise unfed("advances")
         return self.latest
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from cepheid.errors import (
     EventError,
     QuerySemanticError,
     SnapshotError,
+    unfed,
 )
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import from_numpy
@@ -34,18 +34,16 @@ from cepheid.row_patterns.streams.matching import KnownRows, window_ticks
 from cepheid.row_patterns.streams.retained import Batch, RetainedRows
 from cepheid.row_patterns.streams.waiting import Waiting
 from cepheid.schema import Kind, Schema
-from cepheid.sessions.stream import one_at_a_time, ticks_of
-from cepheid.snapshot_checks import check_arrays, check_values, damage_reported, expected, require
+from cepheid.sessions.held_session import HeldSession, one_at_a_time, ticks_of
+from cepheid.snapshot_checks import check_arrays, check_values, expected, made_by_another, require
 from cepheid.snapshots import (
     Arrays,
     Parts,
     pack,
     part,
     prefixed,
-    sealed,
     table_bytes,
     table_from,
-    unpack,
 )
 from cepheid.tuning import tuning
 
@@ -65,7 +63,7 @@ class _State:
     has_ended: bool = False
 
 
-class RowSession:
+class RowSession(HeldSession):
     """A ``MATCH_RECOGNIZE`` clause over rows that arrive in batches.
 
     Make one with ``query.session()``. A match is returned as soon as no later row can change it.
@@ -95,6 +93,7 @@ class RowSession:
         written: tuple[str | None, str] = (None, DEFAULT_SOURCE),
     ) -> None:
         """``written`` is the text of the clause and its name, to show where a fault is."""
+        super().__init__()
         self._given = clause
         self._written = written
         self._settings = settings
@@ -108,11 +107,7 @@ class RowSession:
         self._loops = np.zeros((3, 0), np.int64)
         self._waiting: Waiting | None = None
         self._nothing: RowMatches | None = None  # a result without rows
-        self._lock = Lock()
-        self._is_changing = self._is_interrupted = False
-        if snapshot is not None:
-            with damage_reported():
-                self._restore(*unpack(snapshot))
+        self._continue(snapshot)
 
     # --- rows and time
 
@@ -319,7 +314,7 @@ class RowSession:
 
     def _known(self, then: str) -> _State:
         if self._state is None:
-            raise EventError(f"a session must be fed, if only with no rows, before it {then}")
+            raise unfed(then, "rows")
         return self._state
 
     # --- what a stream that runs on Spark asks
@@ -359,10 +354,6 @@ class RowSession:
 
     # --- snapshots
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, for ``restore()`` in this process or another."""
-        return sealed(self.snapshot_parts())
-
     @one_at_a_time
     def snapshot_parts(self) -> Parts:
         """The state in parts and without a checksum, valid until the next call."""
@@ -385,10 +376,7 @@ class RowSession:
         if made_by is None:
             raise SnapshotError("the snapshot is not of a MATCH_RECOGNIZE clause")
         if made_by != print_clause(self._given):
-            raise SnapshotError(
-                "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{made_by}"
-            )
+            raise made_by_another("query", made_by)
         described = {"rows_read": "count", "now": "integer?", "has_ended": "flag"}
         check_values(header, {"time_axis": "object", "match_id": "flag", **described})
         if header["match_id"] != self._settings.match_id:

@@ -7,17 +7,15 @@ that state. Whatever is then a match and was none is added, and whatever was one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from cepheid.engines.base.retained import Retained
-from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError, SnapshotError
+from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError, SnapshotError, unfed
 from cepheid.events.events import Events
 from cepheid.events.order import stream_order
 from cepheid.events.time_axis import TimeAxis
@@ -28,17 +26,18 @@ from cepheid.matches.metrics import Metrics
 from cepheid.planning.silent_zeros import StreamCheck
 from cepheid.schema import Schema
 from cepheid.sessions.corrections.identities import Identities, among, identities
+from cepheid.sessions.held_session import HeldSession, one_at_a_time, ticks_of
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
-from cepheid.sessions.stream import StreamSession, one_at_a_time, ticks_of
+from cepheid.sessions.stream import StreamSession
 from cepheid.snapshot_checks import (
     check_arrays,
     check_values,
-    damage_reported,
     expected,
+    made_by_another,
     require,
 )
-from cepheid.snapshots import Arrays, check_snapshot, pack, part, prefixed, sealed, unpack
+from cepheid.snapshots import Arrays, Parts, pack, part, prefixed
 
 KEYWORD = "corrections"
 
@@ -54,7 +53,7 @@ class Corrections:
         return f"{count_text(len(self.added))} added, {len(self.retracted)} retracted"
 
 
-class CorrectingSession:
+class CorrectingSession(HeldSession):
     """The session of a query that accepts late events and corrects what it reported.
 
     Make one with ``query.session(corrections="10 minutes")``. An event may be that much earlier
@@ -82,6 +81,7 @@ class CorrectingSession:
         snapshot: bytes | memoryview | None = None,
         check: StreamCheck | None = None,
     ) -> None:
+        super().__init__()
         _refuse(script, settings)
         self._check = check
         self._script, self._settings = script, settings
@@ -94,12 +94,7 @@ class CorrectingSession:
         self._now: int | None = None
         self._advanced_to: int | None = None
         self._has_ended = False
-        self._lock = Lock()
-        self._is_changing = self._is_interrupted = False
-        if snapshot is not None:
-            check_snapshot(snapshot)
-            with damage_reported():
-                self._restore(*unpack(snapshot))
+        self._continue(snapshot)
 
     @one_at_a_time
     def feed(self, events: Any) -> Corrections:
@@ -153,8 +148,8 @@ class CorrectingSession:
         return Corrections(found, found[:0])
 
     @one_at_a_time
-    def snapshot(self) -> bytes:
-        """The state as bytes, for ``restore()`` in this process or another."""
+    def snapshot_parts(self) -> Parts:
+        """The state in parts and without a checksum, valid until the next call."""
         columns = self._fed("is stored").columns
         header = {
             KEYWORD: self._bound,
@@ -167,7 +162,7 @@ class CorrectingSession:
             "time_axis": columns.time_axis.to_dict(),
         }
         base = {"base": np.frombuffer(self._base, dtype=np.uint8)}
-        return sealed(pack(header, base | prefixed("recent", self._recent.state())))
+        return pack(header, base | prefixed("recent", self._recent.state()))
 
     @property
     def metrics(self) -> Metrics:
@@ -195,7 +190,7 @@ class CorrectingSession:
 
     def _fed(self, then: str) -> _Replay:
         if self._ahead is None:
-            raise EventError(f"a session must be fed, if only with no events, before it {then}")
+            raise unfed(then)
         return self._ahead
 
     def _is_in_order(self, batch: Events) -> bool:
@@ -254,7 +249,7 @@ class CorrectingSession:
         self._reported = self._reported[~among(self._reported, identities(found))]
         self._recent.drop_first(count)
 
-    def _restore(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Continue from a snapshot: the recent events are read again."""
         if KEYWORD not in header:
             raise SnapshotError(f"the snapshot was made without {KEYWORD}; restore it without")
@@ -263,10 +258,7 @@ class CorrectingSession:
         check_values(header, {"time_axis": "object", "schema": "object"})
         axis = TimeAxis.from_dict(header["time_axis"])
         if header["query"] != str(self._script):
-            raise SnapshotError(
-                "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{header['query']}"
-            )
+            raise made_by_another("query", header["query"])
         self._bound = self._ticks(axis)
         if header[KEYWORD] != self._bound:
             raise SnapshotError(
