@@ -247,6 +247,15 @@ def _is_ours(module: object) -> bool:
     return isinstance(module, str) and module.partition(".")[0] == "cepheid"
 
 
+def plural(count: int, noun: str, nouns: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "match", "matches"), plural(1200, "event")
+    ('1 match', '1,200 events')
+    """
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
 def list_words(words: Sequence[str], conjunction: str = "and") -> str:
     """Words as a list in a sentence.
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.analysis.needs import attributes_named
 from cepheid.cli.formats import Format, Output, write_matches, write_tables
-from cepheid.cli.reporting import plural
-from cepheid.errors import EventError, list_words, warn
+from cepheid.errors import EventError, list_words, plural, warn
 from cepheid.events.read_options import ReadOptions
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind

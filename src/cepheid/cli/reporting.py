@@ -114,15 +114,6 @@ def busy(message: str) -> AbstractContextManager[object]:
     return Console(stderr=True).status(message)
 
 
-def plural(count: int, noun: str, nouns: str | None = None) -> str:
-    """A number with its noun.
-
-    >>> plural(1, "match", "matches"), plural(1200, "event")
-    ('1 match', '1,200 events')
-    """
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
-
-
 def took(seconds: float) -> str:
     """A duration for reading.
 

@@ -8,7 +8,7 @@ The axis depends on the column's type alone, so that all batches of a stream sha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -45,6 +45,21 @@ _ADVICE = (
     (arrow.is_duration, "column.cast(pyarrow.int64()), and say what it counts with time_unit"),
     (arrow.is_decimal, "column.cast(pyarrow.float64())"),
 )
+
+
+def earliest(times: Iterable[int | None]) -> int | None:
+    """The earliest of the times that are known, in ticks; None if none is."""
+    return min((time for time in times if time is not None), default=None)
+
+
+def latest_of_all(times: Iterable[int | None]) -> int | None:
+    """The latest of the times, in ticks; None if one of them is unknown, or there are none."""
+    latest = None
+    for time in times:
+        if time is None:
+            return None
+        latest = time if latest is None else max(latest, time)
+    return latest
 
 
 def check_range(column: str, first: int, last: int) -> None:

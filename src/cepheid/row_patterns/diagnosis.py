@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
-from cepheid.errors import LimitError
+from cepheid.errors import LimitError, plural
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.printer import print_clause, print_expression, print_variable
 from cepheid.row_patterns.reference.interpreter import Match, Partition, RowInterpreter
@@ -67,8 +67,8 @@ class RowDiagnosis:
     hints: Sequence[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        found = "No row begins" if not self.starts else f"{_plural(self.starts, 'row')} can begin"
-        where = f"{_plural(self.rows, 'row')} in {_plural(self.partitions, 'partition')}"
+        found = "No row begins" if not self.starts else f"{plural(self.starts, 'row')} can begin"
+        where = f"{plural(self.rows, 'row')} in {plural(self.partitions, 'partition')}"
         lines = [self.clause, "", f"{found} a match, among {where}."]
         if self.rows < self.all_rows:
             lines.append(f"These are the first ones of {self.all_rows:,} rows.")
@@ -83,15 +83,13 @@ class RowDiagnosis:
             path = " ".join(map(print_variable, step.path)) or "nowhere"
             stops = ", ".join(
                 (f"{print_variable(name)} rejected the next row" if name else "no row followed")
-                + f" {_plural(count, 'time')}"
+                + f" {plural(count, 'time')}"
                 for name, count in step.stops.items()
             )
-            lines.append(
-                f"  {path}: {_plural(step.count, 'row')}" + (f"; {stops}" if stops else "")
-            )
+            lines.append(f"  {path}: {plural(step.count, 'row')}" + (f"; {stops}" if stops else ""))
         if self.undecided:
             steps = tuning().diagnosis_steps
-            lines.append(f"  given up: {_plural(self.undecided, 'row')}, after {steps:,} steps")
+            lines.append(f"  given up: {plural(self.undecided, 'row')}, after {steps:,} steps")
         if self.hints:
             lines += ["", *self.hints]
         return "\n".join(lines)
@@ -200,7 +198,3 @@ def _takes(
     condition = conditions.get(variable)
     alone = Match(partition, clause.members(), position, 1, [variable])
     return condition is None or RowInterpreter(alone, 1).holds(condition)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -97,7 +97,7 @@ def print_variable(name: str | None) -> str:
     ('UP', '"Up"', '"FINAL"')
     """
     assert name is not None
-    return name if _PLAIN_VARIABLE.fullmatch(name) and name not in KEYWORDS else _quoted(name)
+    return name if _PLAIN_VARIABLE.fullmatch(name) and name not in KEYWORDS else quoted(name)
 
 
 def print_expression(expression: Any) -> str:
@@ -130,13 +130,13 @@ class _Printer(ExpressionPrinter):
                 exact = Context(40).divide(Decimal(amount.numerator), Decimal(amount.denominator))
                 return f"INTERVAL '{exact:f}' {unit.removesuffix('s').upper()}", PRIMARY_LEVEL
             case ast.Field(operand, name):
-                shown = name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
+                shown = name if _PLAIN_NAME.fullmatch(name) else quoted(name)
                 return f"{self.expression(operand)}.{shown}", PRIMARY_LEVEL
             case ast.Item(operand, number):
                 return f"{self.expression(operand)}[{number}]", PRIMARY_LEVEL
             case ast.Call(function, arguments):
                 plain = _PLAIN_NAME.fullmatch(function)
-                shown = function if plain else _quoted(function)
+                shown = function if plain else quoted(function)
                 return f"{shown}({', '.join(map(self.expression, arguments))})", PRIMARY_LEVEL
         return super()._text(node)
 
@@ -152,10 +152,11 @@ def _lead(semantics: rows.Semantics | None) -> str:
 
 
 def _name(name: rows.Name) -> str:
-    return _quoted(name.text) if name.is_quoted else name.text
+    return quoted(name.text) if name.is_quoted else name.text
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A name as SQL writes it in quotes."""
     return '"' + text.replace('"', '""') + '"'
 
 

@@ -228,21 +228,17 @@ class Run:
 
     def _times(self) -> Window | None:
         """The time of each row, whether there is one, and how many ticks WITHIN is."""
-        within = self._clause.within
-        if within is None:
+        if self._clause.within is None:
             return None
         name = self._clause.order_by[0].column.text
         column = without_dictionary(one_array(self._table.column(name)))
         axis = TimeAxis.of(name, column.type, self._settings.time_unit)
-        if axis.unit is None:
-            raise OptionError(
-                f"WITHIN is an interval of time, and column {name!r} has plain numbers: say what "
-                "they count, for instance with time_unit='ms' (--time-unit ms)"
-            )
+        window = window_ticks(self._clause, axis)
+        assert window is not None
         is_known = to_numpy(key_of(column).is_valid())
         ticks = np.zeros(len(is_known), np.int64)
         ticks[is_known] = axis.encode(column.filter(from_numpy(is_known)))
-        return ticks, is_known, axis.window_ticks(within.amount, within.unit)
+        return ticks, is_known, window
 
     def _measured(self, expression: Any, kind: Kind, made: Sequence[ResultRow]) -> Any:
         """The column of a measure."""
@@ -268,6 +264,18 @@ class Run:
             case rows.Column(_, name):
                 return self._table.column(name.text)
         return None
+
+
+def window_ticks(clause: rows.Clause, axis: TimeAxis) -> int | None:
+    """How many ticks WITHIN is, if there is one."""
+    if clause.within is None:
+        return None
+    if axis.unit is None:
+        raise OptionError(
+            f"WITHIN is an interval of time, and column {axis.column!r} has plain numbers: say "
+            "what they count, for instance with time_unit='ms' (--time-unit ms)"
+        )
+    return axis.window_ticks(clause.within.amount, clause.within.unit)
 
 
 def _extremes(

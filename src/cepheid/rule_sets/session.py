@@ -25,7 +25,7 @@ from cepheid.errors import (
 )
 from cepheid.events.conforming import late_kinds, like_earlier
 from cepheid.events.events import Events
-from cepheid.events.time_axis import TimeAxis
+from cepheid.events.time_axis import TimeAxis, earliest, latest_of_all
 from cepheid.language.builder import duration
 from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.row_patterns.streams.session import RowSession
@@ -137,8 +137,7 @@ class RuleSession(HeldSession):
     @one_at_a_time
     def next_completion(self) -> int | None:
         """The earliest time, in ticks, that completes a match of a rule without another event."""
-        times = [session.next_completion for session in self._sessions]
-        return min((time for time in times if time is not None), default=None)
+        return earliest(session.next_completion for session in self._sessions)
 
     @property
     @one_at_a_time
@@ -147,11 +146,9 @@ class RuleSession(HeldSession):
 
         The session knows more than events if a rule is suspended or events are retained.
         """
-        times = [session.evicted_from for session in self._sessions]
-        known = [time for time in times if time is not None]
-        if self.suspended or self._retain is not None or len(known) < len(times) or not known:
+        if self.suspended or self._retain is not None:
             return None
-        return max(known)
+        return latest_of_all(session.evicted_from for session in self._sessions)
 
     @one_at_a_time
     def feed(self, events: Any) -> RuleMatches:

@@ -27,6 +27,7 @@ from cepheid.events.arrays import Int64s, padded
 from cepheid.events.columns.computed_columns import column_of
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
+from cepheid.events.time_axis import earliest
 from cepheid.matches.bindings import Bindings, joined_bindings, with_variables
 from cepheid.matches.duplicates import ReportedMatches, without_duplicates
 from cepheid.matches.held import charge_matches
@@ -169,8 +170,7 @@ class Session(QuerySession):
         """The earliest end of the matches that were found but not reported yet, in ticks."""
         pending = self._first_completion()
         held = None if self._reporting is None else self._reporting.first_end
-        times = [held, None if pending is None else pending[0], *self._timeouts]
-        return min((time for time in times if time is not None), default=None)
+        return earliest([held, None if pending is None else pending[0], *self._timeouts])
 
     @property
     def _timeouts(self) -> list[int]:

@@ -18,7 +18,7 @@ from cepheid.errors import (
 )
 from cepheid.events.conforming import late_kinds, like_earlier
 from cepheid.events.events import Events
-from cepheid.events.time_axis import TimeAxis, check_range
+from cepheid.events.time_axis import TimeAxis, check_range, earliest, latest_of_all
 from cepheid.language.state_text import share_state
 from cepheid.matches.matches import Matches, ScriptMatches
 from cepheid.matches.metrics import Metrics
@@ -283,9 +283,8 @@ class StreamSession(HeldSession, Generic[Found, Counted]):
         Later queries of a script read its composite event at that time, or have a match pending
         until then.
         """
-        times = [node.session.next_completion for node in self._nodes]
-        known = [time for time in times if time is not None]
-        return min(known) + self._nodes[0].session.lead if known else None
+        first = earliest(node.session.next_completion for node in self._nodes)
+        return None if first is None else first + self._nodes[0].session.lead
 
     @property
     @one_at_a_time
@@ -297,10 +296,8 @@ class StreamSession(HeldSession, Generic[Found, Counted]):
         """
         if not self._nodes or any(node.holds_unread for node in self._nodes):
             return None
-        times = [node.session.evicted_from for node in self._nodes]
-        known = [time for time in times if time is not None]
-        all_known = len(known) == len(times)
-        return max(known) + self._nodes[0].session.lead if all_known else None
+        last = latest_of_all(node.session.evicted_from for node in self._nodes)
+        return None if last is None else last + self._nodes[0].session.lead
 
     @property
     def metrics(self) -> Counted:

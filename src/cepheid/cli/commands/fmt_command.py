@@ -12,10 +12,10 @@ import typer
 from cepheid.api import read_text
 from cepheid.cli.inputs import STDIN, name_of
 from cepheid.cli.named_options import command_with
-from cepheid.cli.reporting import EXIT_FAULT, plural, report, reporting, say
+from cepheid.cli.reporting import EXIT_FAULT, report, reporting, say
 from cepheid.cli.results import write_text
 from cepheid.cli.root import app
-from cepheid.errors import CepheidError, OptionError
+from cepheid.errors import CepheidError, OptionError, plural
 
 _EXAMPLES = """\b
 Examples:

@@ -12,10 +12,11 @@ from cepheid import CompiledScript, RowPatternQuery
 from cepheid.cli.inputs import looks_like_events, name_of
 from cepheid.cli.named_options import OF_EVENTS
 from cepheid.cli.progress import following
-from cepheid.cli.reporting import plural, say
+from cepheid.cli.reporting import say
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import write_text
 from cepheid.cli.running.row_patterns import refuse_sase_options, row_keywords
+from cepheid.errors import plural
 
 
 @command(

@@ -16,7 +16,7 @@ from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.inputs import split_columns
 from cepheid.cli.named_options import LIMITS, READING, Groups, command_with, named_values
 from cepheid.cli.output_files import open_output
-from cepheid.cli.reporting import EXIT_FAULT, busy, plural, reporting, say, took
+from cepheid.cli.reporting import EXIT_FAULT, busy, reporting, say, took
 from cepheid.cli.request import (
     FileOrFolder,
     OutputFile,
@@ -40,7 +40,14 @@ from cepheid.cli.stream_options import (
     Target,
     check_stream_options,
 )
-from cepheid.errors import CepheidWarning, OptionError, RuleFault, RuleSetError, fault_report
+from cepheid.errors import (
+    CepheidWarning,
+    OptionError,
+    RuleFault,
+    RuleSetError,
+    fault_report,
+    plural,
+)
 from cepheid.events.read_options import ReadOptions
 from cepheid.rule_sets.reading import rule_text
 from cepheid.visible import visible_lines

@@ -10,8 +10,9 @@ import typer
 
 from cepheid.cli.named_options import command_with
 from cepheid.cli.progress import progress_bar
-from cepheid.cli.reporting import plural, reporting
+from cepheid.cli.reporting import reporting
 from cepheid.cli.root import app
+from cepheid.errors import plural
 
 
 @app.command(

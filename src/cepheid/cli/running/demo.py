@@ -17,9 +17,10 @@ from rich.theme import Theme
 
 import cepheid as cep
 from cepheid.api import sase_query
-from cepheid.cli.reporting import plural, took
+from cepheid.cli.reporting import took
 from cepheid.cli.running.demo_extras import show_clause, show_rules, write_report
 from cepheid.cli.tables import PipedConsole, matches_table
+from cepheid.errors import plural
 from cepheid.matches.matches import Match
 from cepheid.samples import SCENARIOS, Scenario, scenario
 

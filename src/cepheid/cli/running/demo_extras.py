@@ -13,7 +13,7 @@ from rich.table import Table
 
 import cepheid as cep
 from cepheid.api import sase_query
-from cepheid.cli.reporting import plural
+from cepheid.errors import plural
 from cepheid.report import report_query
 from cepheid.samples import scenario
 

@@ -16,10 +16,10 @@ from cepheid.cli.inputs import STDIN, Source
 from cepheid.cli.named_options import OF_MATCH, Groups, named_values
 from cepheid.cli.output_files import open_output
 from cepheid.cli.piped import STREAMED, fed
-from cepheid.cli.reporting import busy, plural, say, took
+from cepheid.cli.reporting import busy, say, took
 from cepheid.cli.request import Request
 from cepheid.cli.results import MOST_TABLE_ROWS, counts_text, found, write_rows, write_text
-from cepheid.errors import EvaluationError, list_words
+from cepheid.errors import EvaluationError, list_words, plural
 from cepheid.row_patterns.printer import print_pattern
 from cepheid.row_patterns.streams.bounds import stream_faults
 

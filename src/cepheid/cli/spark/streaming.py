@@ -16,12 +16,12 @@ import typer
 
 from cepheid import CompiledQuery, CompiledScript, RuleSet
 from cepheid.cli.inputs import split_setting
-from cepheid.cli.reporting import plural, say
+from cepheid.cli.reporting import say
 from cepheid.cli.signals import GRACE_SECONDS, leave_signals_to_handlers
 from cepheid.cli.spark.frames import KIND_OF_SUFFIX
 from cepheid.cli.spark.rule_frames import with_objects
 from cepheid.cli.spark.spark_run import in_seconds, start_spark
-from cepheid.errors import OptionError
+from cepheid.errors import OptionError, plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -139,6 +139,31 @@ def without_dictionary(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
+def in_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Times and durations in whole microseconds, also inside lists and structs.
+
+    >>> in_microseconds(pa.array([1999], pa.timestamp("ns"))).cast(pa.int64()).to_pylist()
+    [1]
+    """
+    wanted = _coarse(column.type)
+    return column if wanted == column.type else column.cast(wanted, safe=False)
+
+
+def _coarse(kind: pa.DataType) -> pa.DataType:
+    if arrow.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if arrow.is_duration(kind) and kind.unit == "ns":
+        return pa.duration("us")
+    if arrow.is_time64(kind):
+        return pa.time64("us")
+    if arrow.is_struct(kind):
+        return pa.struct([each.with_type(_coarse(each.type)) for each in kind])
+    if arrow.is_list(kind) or arrow.is_large_list(kind):
+        make = pa.list_ if arrow.is_list(kind) else pa.large_list
+        return make(kind.value_field.with_type(_coarse(kind.value_type)))
+    return kind
+
+
 def from_list(values: Any) -> pa.Array | pa.ChunkedArray:
     """A list or array of values as an Arrow array, of the type that Arrow infers; None is null.
 

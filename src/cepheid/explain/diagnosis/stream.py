@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.reference import attributes_tested, python_events
+from cepheid.errors import plural
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
@@ -189,7 +190,7 @@ class Stream:
     def length(self, extent: int) -> str:
         """A distance on the axis of the window in words, such as '3 minutes' or '12 events'."""
         if self.measure is not ast.WindowMeasure.TIME:
-            return f"{extent:,} event{'' if extent == 1 else 's'}"
+            return plural(extent, "event")
         axis = self.events.time_axis
         if axis.tick_ns is None:
             return f"{extent / axis.ticks_per_unit:.12g}"

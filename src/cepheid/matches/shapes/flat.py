@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as arrow
 
+from cepheid.events.columns.arrow_arrays import in_microseconds
+
 
 def plain(value: Any) -> Any:
     """A value in JSON: times in ISO 8601, durations in seconds, NaN as null.
@@ -74,24 +76,5 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     >>> python_values(pa.array([1_500], pa.duration("ns")))
     [datetime.timedelta(microseconds=1)]
     """
-    wanted = _to_microseconds(column.type)
-    values: list[Any] = (
-        column if wanted == column.type else column.cast(wanted, safe=False)
-    ).to_pylist()
+    values: list[Any] = in_microseconds(column).to_pylist()
     return values
-
-
-def _to_microseconds(kind: pa.DataType) -> pa.DataType:
-    if arrow.is_timestamp(kind) and kind.unit == "ns":
-        return pa.timestamp("us", kind.tz)
-    if arrow.is_duration(kind) and kind.unit == "ns":
-        return pa.duration("us")
-    if arrow.is_time64(kind):
-        return pa.time64("us")
-    if arrow.is_list(kind):
-        return pa.list_(_to_microseconds(kind.value_type))
-    if arrow.is_large_list(kind):
-        return pa.large_list(_to_microseconds(kind.value_type))
-    if arrow.is_struct(kind):
-        return pa.struct([field.with_type(_to_microseconds(field.type)) for field in kind])
-    return kind

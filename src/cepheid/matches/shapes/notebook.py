@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from cepheid.errors import plural
 from cepheid.visible import html_text
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def matches_html(matches: Matches) -> str:
     (True, True, True)
     """
     first = list(islice(matches, BARS))
-    count = f"{len(matches):,} match{'' if len(matches) == 1 else 'es'}"
+    count = plural(len(matches), "match", "matches")
     if not first:
         return f"<p>{count}</p>"
     names = ["start", "end", *(name for name in first[0].values if name not in ("start", "end"))]

@@ -45,33 +45,11 @@ def plain(array: pa.Array) -> pa.Array:
     return array.cast(pa.int64())
 
 
-def in_microseconds(array: pa.Array) -> pa.Array:
-    """Times and durations in whole microseconds, also those in structs and lists.
-
-    >>> in_microseconds(pa.array([1999], pa.timestamp("ns"))).cast(pa.int64()).to_pylist()
-    [1]
-    """
-    wanted = _coarse(array.type)
-    return array if wanted == array.type else array.cast(wanted, safe=False)
-
-
 def type_of_extreme(kind: pa.DataType, usual: pa.DataType) -> pa.DataType:
     """The type of min and max of a column: a time keeps its zone, and its nanoseconds."""
     if arrow.is_timestamp(kind):
         return pa.timestamp("ns" if kind.unit == "ns" else "us", kind.tz)
     return kind if arrow.is_duration(kind) and kind.unit == "ns" else usual
-
-
-def _coarse(kind: pa.DataType) -> pa.DataType:
-    if arrow.is_timestamp(kind) and kind.unit == "ns":
-        return pa.timestamp("us", kind.tz)
-    if arrow.is_duration(kind) and kind.unit == "ns":
-        return pa.duration("us")
-    if arrow.is_struct(kind):
-        return pa.struct([each.with_type(_coarse(each.type)) for each in kind])
-    if arrow.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_coarse(kind.value_type)))
-    return kind
 
 
 def ranked(arrays: Sequence[pa.Array]) -> pa.Array:

@@ -16,13 +16,18 @@ from cepheid.engines.row_pattern.engine import Found
 from cepheid.engines.row_pattern.folds import RunningFolds, running_folds
 from cepheid.engines.row_pattern.kernels.result_rows import write_rows
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.arrow_arrays import from_numpy, one_array, without_dictionary
+from cepheid.events.columns.arrow_arrays import (
+    from_numpy,
+    in_microseconds,
+    one_array,
+    without_dictionary,
+)
 from cepheid.events.columns.column_arithmetic import without_nan
 from cepheid.events.columns.vectorised import Leaf as VectorisedLeaf
 from cepheid.events.columns.vectorised import Vectorised
 from cepheid.language import syntax as ast
 from cepheid.row_patterns import syntax as rows
-from cepheid.row_patterns.compiled.encoding import in_microseconds, plain_numbers
+from cepheid.row_patterns.compiled.encoding import plain_numbers
 from cepheid.row_patterns.compiled.leaves import ROW_NODES, tree_with
 from cepheid.row_patterns.compiled.sorted_table import SortedTable
 from cepheid.row_patterns.reference.interpreter import operand_of

@@ -15,6 +15,7 @@ import pyarrow.types as arrow
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import (
     from_numpy,
+    in_microseconds,
     one_array,
     to_numpy,
     without_dictionary,
@@ -23,7 +24,6 @@ from cepheid.events.columns.vectorised import Leaf as VectorisedLeaf
 from cepheid.events.columns.vectorised import Vectorised
 from cepheid.language import syntax as ast
 from cepheid.row_patterns import syntax as rows
-from cepheid.row_patterns.compiled.encoding import in_microseconds
 from cepheid.row_patterns.compiled.leaves import ROW_NODES, LeavesOf, tree_with
 from cepheid.tuning import tuning
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from cepheid.errors import EvaluationError
 from cepheid.events.columns.arrow_arrays import one_array
 from cepheid.row_patterns.columns import named_columns
+from cepheid.row_patterns.printer import quoted
 from cepheid.row_patterns.results import RowMatches
 from cepheid.row_patterns.sql.statements import Statement, Step
 from cepheid.schema import Schema
@@ -50,7 +51,7 @@ class Database:
         names = empty.column_names
         needed = named_columns(step.query.tree, names) or names[:1]
         with self._reporting():
-            read = relation.project(", ".join(map(_quoted, needed)))
+            read = relation.project(", ".join(map(quoted, needed)))
             return _with_durations(read.to_arrow_table())
 
     def add(self, name: str, result: RowMatches) -> None:
@@ -78,10 +79,6 @@ class Database:
         except self._error as error:
             hint = _INPUT_ALONE if is_input and type(error).__name__ == "BinderException" else ""
             raise EvaluationError(f"DuckDB cannot run the statement: {error}{hint}") from None
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _with_durations(table: pa.Table) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cepheid.errors import Fault
+from cepheid.errors import Fault, plural
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.printer import print_expression
 
@@ -103,7 +103,7 @@ def stream_text(clause: rows.Clause) -> list[str]:
     after, longest = rows_after(clause), longest_search(clause)
     waits = "a match is returned when no later row can change it"
     if after:
-        waits += f"; NEXT waits for {_rows(after)} of the partition"
+        waits += f"; NEXT waits for {plural(after, 'row')} of the partition"
     lines = [waits]
     if clause.within is not None:
         lines.append("WITHIN decides when its time has passed, with or without more rows")
@@ -115,11 +115,7 @@ def stream_text(clause: rows.Clause) -> list[str]:
         bounds.append(f"at most {max(longest + after - 1, 0)} (the length of the pattern)")
     lines.append(each + (", and ".join(bounds) if bounds else "unbounded, without WITHIN"))
     if rows_before(clause):
-        lines.append(f"and {_rows(rows_before(clause))} before them, for PREV")
+        lines.append(f"and {plural(rows_before(clause), 'row')} before them, for PREV")
     if counts_rows(clause):
         lines.append("every partition is remembered, for the number of its rows and matches")
     return lines
-
-
-def _rows(count: int) -> str:
-    return f"{count} row{'' if count == 1 else 's'}"

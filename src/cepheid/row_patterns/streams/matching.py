@@ -15,11 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import EvaluationError, LimitError, OptionError
+from cepheid.errors import EvaluationError, LimitError
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import from_numpy
-from cepheid.events.time_axis import TimeAxis
-from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.compiled.evaluation import plan_of
 from cepheid.row_patterns.compiled.execution import Execution
 from cepheid.row_patterns.compiled.plan import Plan
@@ -173,18 +171,6 @@ class KnownRows(Run):
 
 def _lists(places: Places) -> list[list[int]]:
     return [each.tolist() for each in places]
-
-
-def window_ticks(clause: rows.Clause, axis: TimeAxis) -> int | None:
-    """How many ticks WITHIN is, if there is one."""
-    if clause.within is None:
-        return None
-    if axis.unit is None:
-        raise OptionError(
-            f"WITHIN is an interval of time, and column {axis.column!r} has plain numbers: say "
-            "what they count, for instance with time_unit='ms' (--time-unit ms)"
-        )
-    return axis.window_ticks(clause.within.amount, clause.within.unit)
 
 
 def key_codes(keys: Sequence[pa.Array]) -> Int64s | None:

@@ -28,9 +28,10 @@ from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.columns import Binding, named_columns
 from cepheid.row_patterns.printer import print_clause
 from cepheid.row_patterns.results import RowMatches
+from cepheid.row_patterns.running import window_ticks
 from cepheid.row_patterns.settings import Settings
 from cepheid.row_patterns.streams.bounds import counts_rows, rows_before
-from cepheid.row_patterns.streams.matching import KnownRows, window_ticks
+from cepheid.row_patterns.streams.matching import KnownRows
 from cepheid.row_patterns.streams.retained import Batch, RetainedRows
 from cepheid.row_patterns.streams.waiting import Waiting
 from cepheid.schema import Kind, Schema

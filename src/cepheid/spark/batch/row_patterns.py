@@ -19,6 +19,7 @@ from pyspark.sql.types import DoubleType, FloatType, StructType
 from cepheid.api import query
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
 from cepheid.errors import EventError, did_you_mean, warn
+from cepheid.events.read_options import tie_columns
 from cepheid.language.limits import NO_LIMITS
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.columns import Binding, named_columns
@@ -88,7 +89,7 @@ def match(
     result = result_schema(compiled, whole, keywords)
     clause = Binding(compiled.tree, Schema.from_arrow(whole)).clause
     columns = named_columns(clause, whole.names) or whole.names[:1]
-    ties = tie_columns(tie_break, whole.names) or orderable(events.schema, columns)
+    ties = known_ties(tie_break, whole.names) or orderable(events.schema, columns)
     keys = [comparable(events.schema, name.text) for name in clause.partition_by]
     if not keys:
         warn(
@@ -133,9 +134,9 @@ def result_schema(
     return pa.schema([(name, spark_type(each)) for name, each in types.items()])
 
 
-def tie_columns(given: str | Sequence[str] | None, names: Sequence[str]) -> list[str]:
-    """The columns of ``tie_break``."""
-    ties = [given] if isinstance(given, str) else list(given or ())
+def known_ties(given: str | Sequence[str] | None, names: Sequence[str]) -> list[str]:
+    """The columns of ``tie_break``, which the DataFrame must have."""
+    ties = list(tie_columns(given))
     for name in ties:
         if name not in names:
             raise EventError(f"there is no tie-break column {name!r}" + did_you_mean(name, names))

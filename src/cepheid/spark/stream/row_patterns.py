@@ -20,7 +20,7 @@ from cepheid.row_patterns.streams.bounds import UNBOUNDED, is_unbounded
 from cepheid.schema import Schema
 from cepheid.spark.batch.arrow_schemas import arrow_schema
 from cepheid.spark.batch.preparation import orderable, refuse_doubles
-from cepheid.spark.batch.row_patterns import comparable, result_schema, tie_columns
+from cepheid.spark.batch.row_patterns import comparable, known_ties, result_schema
 from cepheid.spark.stream.checkpoints import of_every_state
 from cepheid.spark.stream.streaming import StreamTask, bucketed, check_stream
 from cepheid.spark.stream.timing_options import SaidTiming, with_timing
@@ -73,7 +73,7 @@ def match(
     columns = named_columns(clause, whole.names)
     first, *others = clause.order_by
     time, ordered_by = first.column.text, [(each.column.text, each.nulls_first) for each in others]
-    ties = tie_columns(tie_break, whole.names)
+    ties = known_ties(tie_break, whole.names)
     columns += [name for name in ties if name not in columns]
     other_ties = ties or [name for name in orderable(events.schema, columns) if name != time]
     if not clause.partition_by:

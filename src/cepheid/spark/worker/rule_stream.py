@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.errors import CepheidError, OptionError, RuleFault, list_words
 from cepheid.events.read_options import ReadOptions
+from cepheid.events.time_axis import earliest, latest_of_all
 from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.rule_sets.changes import changed_rules
 from cepheid.rule_sets.results import RuleMatches
@@ -182,19 +183,14 @@ class RuleStreamWorker:
     @property
     def next_completion(self) -> int | None:
         """The earliest time that completes a match without another event."""
-        times = [each.next_completion for each in self._sessions]
-        return min((time for time in times if time is not None), default=None)
+        return earliest(each.next_completion for each in self._sessions)
 
     @property
     def evicted_from(self) -> int | None:
         """The time from which nothing here matters; None if the rules have changed."""
-        times = [each.evicted_from for each in self._sessions if each.rules.enabled]
-        known = [time for time in times if time is not None]
-        return (
-            None
-            if self._changed is not None or len(known) < len(times)
-            else max(known, default=None)
-        )
+        if self._changed is not None:
+            return None
+        return latest_of_all(each.evicted_from for each in self._sessions if each.rules.enabled)
 
     def snapshot_parts(self) -> Parts:
         """The rules, if they have changed, and the state of each session."""
