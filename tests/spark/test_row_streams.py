@@ -50,7 +50,7 @@ def worker_settings(query: cep.RowPatternQuery, table: pa.Table, text: str) -> R
     schema = result_schema(query, table.schema, keywords)
     columns = tuple(table.column_names)
     return RowWorkerSettings(
-        str(query), keywords, "ts", ordered, ("seq",), columns, schema, Additions()
+        str(query), keywords, schema, Additions(), "ts", ordered, ("seq",), columns
     )
 
 

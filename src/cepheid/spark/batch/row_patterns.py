@@ -6,8 +6,8 @@ it over all of them in one call.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +16,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 from pyspark.sql.types import DoubleType, FloatType, StructType
 
-from cepheid.api import query
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
 from cepheid.errors import EventError, did_you_mean, warn
 from cepheid.events.read_options import tie_columns
-from cepheid.language.limits import NO_LIMITS
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.columns import Binding, named_columns
 from cepheid.row_patterns.query import RowPatternQuery
@@ -28,39 +26,8 @@ from cepheid.schema import Schema
 from cepheid.spark.batch.arrow_schemas import arrow_schema, spark_schema, spark_type
 from cepheid.spark.batch.frames import column, map_in_arrow
 from cepheid.spark.batch.preparation import orderable, refuse_doubles
-from cepheid.spark.worker.row_worker import ROW
-from cepheid.spark.worker.worker_settings import Additions, refuse_zip_file
-
-
-@dataclass(frozen=True)
-class WorkerTask:
-    """A clause and how a worker runs it; ``schema`` is that of the rows that the worker sends."""
-
-    text: str
-    keywords: Mapping[str, Any]
-    schema: pa.Schema
-    additions: Additions
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The result for all rows of a worker, which arrive in order within each partition."""
-        filled = [batch for batch in batches if batch.num_rows]
-        if not filled:
-            return
-        refuse_zip_file()
-        self.additions.register()
-        # The driver has checked the limits that the user gave.
-        compiled = query(self.text, limits=NO_LIMITS)
-        rows = pa.Table.from_batches(filled)
-        from cepheid.cache import first_time  # loads numba
-
-        # Otherwise all workers would compile the same code at the same time.
-        with first_time(f"{self.text} {self.keywords} {rows.schema}"):
-            compiled.match(rows.slice(0, 0), **self.keywords)
-        found = compiled.match(rows, **self.keywords)
-        table = found.to_arrow()
-        if not table.num_columns:
-            table = pa.table({ROW: pa.nulls(len(found), pa.bool_())})
-        yield from table.cast(self.schema).combine_chunks().to_batches()
+from cepheid.spark.worker.row_worker import WorkerClause, sent_schema
+from cepheid.spark.worker.worker_settings import Additions
 
 
 def match(
@@ -90,19 +57,15 @@ def match(
     clause = Binding(compiled.tree, Schema.from_arrow(whole)).clause
     columns = named_columns(clause, whole.names) or whole.names[:1]
     ties = known_ties(tie_break, whole.names) or orderable(events.schema, columns)
-    keys = [comparable(events.schema, name.text) for name in clause.partition_by]
-    if not keys:
-        warn(
-            "all rows go to one worker, because MATCH_RECOGNIZE has no PARTITION BY to divide "
-            "them among several"
-        )
+    keys = partition_columns(clause, events.schema)
     spread = events.repartition(*keys) if keys else events.repartition(1)
     order = [_sorted(events.schema, item) for item in clause.order_by]
     in_order = spread.sortWithinPartitions(*order, *map(column, ties))
-    sent = result if len(result) else pa.schema([(ROW, pa.bool_())])
-    additions = Additions.used_by([clause], None)
-    task = WorkerTask(str(compiled), keywords, sent, additions)
-    found = map_in_arrow(in_order.select(*map(column, columns)), task, spark_schema(sent))
+    task = WorkerClause(
+        str(compiled), keywords, sent_schema(result), Additions.used_by([clause], None)
+    )
+    selected, sent = in_order.select(*map(column, columns)), spark_schema(task.result_schema)
+    found = map_in_arrow(selected, task, sent)
     return found if len(result) else found.select()
 
 
@@ -132,6 +95,16 @@ def result_schema(
             same = [node.name.text for node in read if schema.kind(node.name.text) is kind]
             types[measure.name.text] = whole.field(same[0]).type if same else pa.null()
     return pa.schema([(name, spark_type(each)) for name, each in types.items()])
+
+
+def partition_columns(clause: rows.Clause, schema: StructType) -> list[Column]:
+    """The columns of PARTITION BY, by which Spark divides the rows; a warning if there are none."""
+    if not clause.partition_by:
+        warn(
+            "all rows go to one worker, because MATCH_RECOGNIZE has no PARTITION BY to divide "
+            "them among several"
+        )
+    return [comparable(schema, name.text) for name in clause.partition_by]
 
 
 def known_ties(given: str | Sequence[str] | None, names: Sequence[str]) -> list[str]:

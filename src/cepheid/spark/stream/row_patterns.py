@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cepheid.errors import warn
@@ -20,11 +19,11 @@ from cepheid.row_patterns.streams.bounds import UNBOUNDED, is_unbounded
 from cepheid.schema import Schema
 from cepheid.spark.batch.arrow_schemas import arrow_schema
 from cepheid.spark.batch.preparation import orderable, refuse_doubles
-from cepheid.spark.batch.row_patterns import comparable, known_ties, result_schema
+from cepheid.spark.batch.row_patterns import known_ties, partition_columns, result_schema
 from cepheid.spark.stream.checkpoints import of_every_state
 from cepheid.spark.stream.streaming import StreamTask, bucketed, check_stream
 from cepheid.spark.stream.timing_options import SaidTiming, with_timing
-from cepheid.spark.worker.row_worker import ROW, RowWorkerSettings
+from cepheid.spark.worker.row_worker import ROW, RowWorkerSettings, sent_schema
 from cepheid.spark.worker.worker_settings import Additions
 
 
@@ -76,25 +75,20 @@ def match(
     ties = known_ties(tie_break, whole.names)
     columns += [name for name in ties if name not in columns]
     other_ties = ties or [name for name in orderable(events.schema, columns) if name != time]
-    if not clause.partition_by:
-        warn(
-            "all rows go to one worker, because MATCH_RECOGNIZE has no PARTITION BY to divide "
-            "them among several"
-        )
+    key = partition_columns(clause, events.schema)
     if is_unbounded(clause):
         warn(UNBOUNDED)
     settings = RowWorkerSettings(
         str(compiled),
         keywords,
+        sent_schema(result),
+        Additions.used_by([clause], None),
         time,
         tuple(ordered_by),
         tuple(other_ties),
         tuple(columns),
-        result if len(result) else pa.schema([(ROW, pa.bool_())]),
-        Additions.used_by([clause], None),
     )
     check_stream(events, time, late)
-    key = [comparable(events.schema, name.text) for name in clause.partition_by]
     made_by = {
         "query": settings.text,
         "match_id": match_id,

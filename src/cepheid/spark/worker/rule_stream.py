@@ -37,7 +37,7 @@ from cepheid.spark.batch.fitting_rules import FittingRule
 from cepheid.spark.stream.packing import CHANGE, ORDER, REPORTS
 from cepheid.spark.worker.alerts import alerts, fault_rows
 from cepheid.spark.worker.rule_worker import GROUP, quietly
-from cepheid.spark.worker.worker_settings import Additions, refuse_zip_file
+from cepheid.spark.worker.worker_settings import Additions, begin_worker
 from cepheid.visible import shortened
 
 _REMOVED = "removed"
@@ -124,9 +124,7 @@ class RuleStreamSettings:
 
     def worker(self, snapshot: bytes | memoryview | None = None) -> RuleStreamWorker:
         """The sessions of a bucket in this process: new ones, or those of a snapshot."""
-        refuse_zip_file()
-        for each in self.additions:
-            each.register()
+        begin_worker(self.additions)
         with quietly():
             return RuleStreamWorker(self, snapshot)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,15 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.budget import default_limit
-from cepheid.engines.base.options import memory_limit
 from cepheid.errors import CepheidWarning
 from cepheid.language.limits import NO_LIMITS
 from cepheid.rule_sets.rule import Rule
 from cepheid.rule_sets.rule_set import RuleSet
 from cepheid.spark.worker.alerts import alerts
 from cepheid.spark.worker.partition_run import pieces
-from cepheid.spark.worker.worker_settings import Additions, refuse_zip_file
+from cepheid.spark.worker.worker_settings import Additions, begin_worker, memory_here
 
 GROUP = "cepheid group"
 """The column with the number of the key by which a copy of an event is partitioned."""
@@ -37,9 +34,7 @@ class RuleGroup:
 
     def compiled(self) -> RuleSet:
         """The rules, compiled in this process."""
-        refuse_zip_file()
-        for each in self.additions:
-            each.register()
+        begin_worker(self.additions)
         # The driver has checked the limits that the user gave.
         return RuleSet(self.rules, NO_LIMITS)
 
@@ -54,7 +49,7 @@ class RuleTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The matches among the events of a partition: group by group, in time order within."""
-        keywords = worker_keywords(self.keywords)
+        keywords = {**self.keywords, "max_memory": memory_here(self.keywords.get("max_memory"))}
         for number, parts in groupby(pieces(batches, GROUP), key=itemgetter(0)):
             group = self.groups[number]
             table = pa.Table.from_batches([part for _, part in parts]).select(group.columns)
@@ -62,15 +57,6 @@ class RuleTask:
             with quietly():
                 found = rules.match(table, **keywords)
             yield from alerts(found, self.schema)
-
-
-def worker_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords with the limit of memory of a worker: its share of the machine's memory."""
-    limit = memory_limit(keywords.get("max_memory"))
-    if limit is None:
-        # A machine runs about as many workers as it has cores.
-        limit = default_limit(workers=os.cpu_count() or 1)
-    return {**keywords, "max_memory": limit}
 
 
 @contextmanager

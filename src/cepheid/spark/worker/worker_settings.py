@@ -100,10 +100,7 @@ class WorkerSettings:
 
     def run_here(self) -> RunSettings:
         """How the query is run in this worker: its share of the machine's memory is its limit."""
-        limit = memory_limit(self.run.options.max_memory)
-        if limit is None:
-            # A machine runs about as many workers as it has cores.
-            limit = default_limit(workers=os.cpu_count() or 1)
+        limit = memory_here(self.run.options.max_memory)
         return replace(self.run, options=replace(self.run.options, max_memory=limit))
 
     def tie_values(self, events: pa.Table) -> list[pa.ChunkedArray]:
@@ -118,11 +115,24 @@ class WorkerSettings:
 
     def compiled(self) -> CompiledQuery | CompiledScript:
         """The query or the script, compiled in this process."""
-        refuse_zip_file()
-        self.additions.register()
+        begin_worker([self.additions])
         # The driver has checked the limits that the user gave.
         compiled = script if self.is_script else sase_query
         return compiled(self.text, limits=NO_LIMITS)
+
+
+def memory_here(given: object) -> int | None:
+    """The memory that a run in a worker may take: as given, or its share of the machine's."""
+    limit = memory_limit(given)
+    # A machine runs about as many workers as it has cores.
+    return default_limit(workers=os.cpu_count() or 1) if limit is None else limit
+
+
+def begin_worker(additions: Iterable[Additions]) -> None:
+    """Check how this process imports cepheid, and register what its queries use."""
+    refuse_zip_file()
+    for each in additions:
+        each.register()
 
 
 def refuse_zip_file() -> None:
