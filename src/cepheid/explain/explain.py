@@ -8,11 +8,10 @@ from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, Neg
 from cepheid.analysis.needs import unbounded_lines
 from cepheid.analysis.normal_form import conjuncts
 from cepheid.analysis.placement import indices_in
-from cepheid.engines.base.evaluation import INSTANCE_STACKS, LAZY_CHAIN
+from cepheid.engines.base.evaluation import INSTANCE_STACKS
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.engines.imprecise.plan import method_line, uncertainty_lines
-from cepheid.engines.lazy.sharing import sharing_lines
-from cepheid.engines.stacks.plan import SequencePlan, key_text
+from cepheid.engines.stacks.plan import key_text
 from cepheid.errors import list_words
 from cepheid.events.read_options import UncertainTime
 from cepheid.explain.automaton import nfa_b_automaton
@@ -50,8 +49,8 @@ def explain(
     if options.statistics is not None:
         accepting = [each.name for each in EVALUATIONS if each.refusal(query) is None]
         lines += _section("estimates", estimate_lines(query, options.statistics, accepting))
-    if evaluation.name == LAZY_CHAIN:
-        lines += _section("shared", sharing_lines(query, options.negation))
+    for title, said in evaluation.sections(query, options).items():
+        lines += _section(title, said)
     lines += _section("selection strategy", _selection(query))
     if evaluation.has_confidence:
         if uncertain is not None:
@@ -61,23 +60,23 @@ def explain(
     for number, alternative in enumerate(query.alternatives[:_MOST_ALTERNATIVES], start=1):
         suffix = "" if len(query.alternatives) == 1 else f" {number}"
         shows_automaton = evaluation.has_automaton and alternative.is_sequence
-        shows_plan = evaluation.name == INSTANCE_STACKS
         title = f"alternative{suffix}" if suffix else "pattern"
         # The states and edges of an automaton, and the operators of a plan, already show the order
         # and when a condition is tested.
-        explained = _Explained(alternative, query).lines(tests=not (shows_automaton or shows_plan))
+        explained = _Explained(alternative, query).lines(
+            tests=not (shows_automaton or evaluation.plan)
+        )
         lines += _section(title, explained)
         if shows_automaton:
             automaton = nfa_b_automaton(query, alternative)
             lines += _section(f"automaton{suffix}", automaton.lines(_WIDTH))
-        if shows_plan:
-            plan = SequencePlan(query, alternative, options)
-            lines += _section(f"plan{suffix}", plan.lines())
+        if evaluation.plan is not None:
+            lines += _section(f"plan{suffix}", evaluation.plan(query, alternative, options))
         if bounds:
             stated: Iterable[str] = [f"none are known for {evaluation.name}"]
             if shows_automaton:
                 stated = bound_lines(query, alternative)
-            elif shows_plan:
+            elif evaluation.name == INSTANCE_STACKS:
                 stated = stack_bound_lines(query, alternative, options)
             lines += _section(f"bounds{suffix}", stated)
     hidden = len(query.alternatives) - _MOST_ALTERNATIVES

@@ -12,7 +12,6 @@ from cepheid.codegen.compiler import compiled_once
 from cepheid.codegen.layout import KIND_NOT_KNOWN, TOO_MANY_COMPONENTS
 from cepheid.engines.base.evaluation import AUTO, IMPRECISE, REFERENCE, Evaluation
 from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
-from cepheid.engines.imprecise.evaluation import refuse_method
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
 from cepheid.events.read_options import UncertainTime
 from cepheid.planning.estimates import choose_by_statistics
@@ -56,9 +55,10 @@ def choose(
         choice = replace(choice, evaluation=best)
     if not choice.evaluation.has_confidence:
         _refuse_uncertain(choice.evaluation.name, asks, options)
-    elif (reason := refuse_method(query, options.method)) is not None:
+    reason = choice.evaluation.refuse_options(query, options)
+    if reason is not None:
         raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
-    elif in_batches and options.top_k is not None:
+    if choice.evaluation.has_confidence and in_batches and options.top_k is not None:
         raise OptionError(
             "top_k ranks all matches of a stream, and a session does not know later matches; "
             "use min_confidence to drop matches with a low confidence"
@@ -79,7 +79,7 @@ def choose_evaluation(
     """
     try:
         choice = _chosen(query, wanted, evaluations, has_confidence)
-        if wanted != AUTO or choice.evaluation.name != REFERENCE:
+        if wanted != AUTO or not choice.evaluation.is_definition:
             return choice
         refusal = None
     except EvaluationError as error:
@@ -142,7 +142,7 @@ def by_definition(wanted: str, choice: Choice) -> Choice:
     )
     if wanted not in (AUTO, REFERENCE):
         raise EvaluationError(f"{wanted} cannot run this query: {reason}")
-    reference = next(each for each in EVALUATIONS if each.name == REFERENCE)
+    reference = next(each for each in EVALUATIONS if each.is_definition)
     return Choice(choice.query, reference, (f"only {REFERENCE}: {reason}",))
 
 
@@ -173,7 +173,7 @@ def warn_of_reference(
     ``events`` is None in a stream, and on Spark: there can be many.
     """
     is_long = any(TOO_MANY_COMPONENTS in reason for reason in refusals)
-    if evaluation.name == REFERENCE and (is_long or events is None or events > _MANY_EVENTS):
+    if evaluation.is_definition and (is_long or events is None or events > _MANY_EVENTS):
         over = "many events" if events is None else f"{events:,} events"
         warn(
             "no fast evaluation runs this query, and the reference evaluation may take long over "
@@ -183,7 +183,7 @@ def warn_of_reference(
 
 def refuse_unknown_kinds(evaluation: Evaluation, refusals: Sequence[str]) -> None:
     """Refuse a session that is slow only because a column has no values in the first batch."""
-    if evaluation.name == REFERENCE and any(KIND_NOT_KNOWN in reason for reason in refusals):
+    if evaluation.is_definition and any(KIND_NOT_KNOWN in reason for reason in refusals):
         raise EvaluationError("no fast evaluation runs this query: " + "; ".join(refusals))
 
 

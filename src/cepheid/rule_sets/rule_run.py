@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 from cepheid.api import CompiledQuery
-from cepheid.engines.base.evaluation import IMPRECISE, REFERENCE
 from cepheid.engines.base.query_session import QuerySession, Stored
 from cepheid.events.events import Events
 from cepheid.events.partition_positions import PartitionPositions
@@ -168,8 +167,7 @@ class RuleRun(QueryRun):
     def _take(self, each: CompiledRule, planned: PlannedQuery) -> None:
         super()._take(each, planned)
         # An output that chooses may decide with any event that comes.
-        is_split = planned.evaluation.name not in (IMPRECISE, REFERENCE)
-        is_split = is_split and not planned.rule.chooses
+        is_split = planned.evaluation.is_engine and not planned.rule.chooses
         self._types = types_read(self.tree) if is_split else None
         # Whether matches wait for time to pass.
         rule, alternatives = planned.rule, planned.analysed.alternatives

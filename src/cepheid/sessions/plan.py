@@ -13,7 +13,7 @@ import pyarrow as pa
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.scripts import ScriptQuery
 from cepheid.budget import Budget
-from cepheid.engines.base.evaluation import AUTO, REFERENCE, Evaluation
+from cepheid.engines.base.evaluation import AUTO, Evaluation
 from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored
 from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
 from cepheid.events.events import Events
@@ -150,7 +150,7 @@ def plan(
                 choice = by_definition(settings.evaluation, choice)
             analysed = choice.query
         chosen = choice.evaluation
-        is_known = is_known or chosen.name == REFERENCE
+        is_known = is_known or chosen.is_definition
         if script.is_single and not (compressed or is_known):
             chosen = _cheapest(analysed, settings, events, window, choice)
         if settings.evaluation == AUTO and len(events) and not in_batches:
@@ -183,7 +183,7 @@ def new_run(task: SessionTask) -> QuerySession:
     evaluation = evaluation_named(task.evaluation)
     if evaluation.make_run is not None:
         return evaluation.make_run(task)
-    if evaluation.make_engine is None:
+    if evaluation.is_definition:
         from cepheid.sessions.reference_session import ReferenceSession
 
         return ReferenceSession(task)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from cepheid.analysis.needs import warn_of_absent_types
 from cepheid.engines.base.limits import too_many_matches
-from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED
 from cepheid.errors import OptionError, list_words
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
@@ -202,11 +201,10 @@ def run_compressed(planned: PlannedQuery, events: Events) -> CompressedMatches:
     if refusal is not None:
         raise OptionError(refusal)
     task = planned.task
-    merging = replace(task.options, algorithm=MERGING)
     session = Session(
         task.query,
         task.window,
-        options=merging,
+        options=task.options,
         evaluation=task.evaluation,
         keeps_all=True,
         budget=task.budget,
@@ -216,20 +214,15 @@ def run_compressed(planned: PlannedQuery, events: Events) -> CompressedMatches:
 
 def _no_compressed(planned: PlannedQuery) -> str | None:
     """Why a query has no compressed output, or None."""
-    evaluation, options = planned.evaluation, planned.settings.options
+    evaluation = planned.evaluation
     refusal = COMPRESSED.refusal(planned.analysed)
     if planned.rule.least_gap is not None:
         refusal = "it lists no matches, and AT MOST ONCE PER leaves out some of them"
     if planned.rule.timed_out:
         refusal = "it lists no matches, and WITH TIMED OUT adds partial ones"
-    elif not evaluation.has_compressed:
+    elif evaluation.refuse_compressed is None:
         able = list_words([each.name for each in EVALUATIONS if each.has_compressed])
         refusal = f"only {able} has it, and {evaluation.name} runs this query"
-    if refusal is not None:
-        return f"there is no {COMPRESSED.name} output for this query: {refusal}"
-    if options.buffer != UNIONS or options.algorithm == BACKTRACK:
-        return (
-            f"compressed output is a buffer of {UNIONS}, which neither buffer {VERSIONED!r} nor "
-            f"algorithm {BACKTRACK!r} makes; leave these options out, or use output 'all'"
-        )
-    return None
+    elif refusal is None:
+        return evaluation.refuse_compressed(planned.settings.options)
+    return f"there is no {COMPRESSED.name} output for this query: {refusal}"

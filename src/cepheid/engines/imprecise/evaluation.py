@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.evaluation import IMPRECISE, Evaluation
-from cepheid.engines.base.options import AUTO_METHOD, QUERY_ORDER
+from cepheid.engines.base.options import AUTO_METHOD, QUERY_ORDER, Options
 from cepheid.engines.imprecise.plan import as_sequence, by_variables, is_one_sequence
 from cepheid.language import syntax as ast
 from cepheid.language.computed import reads_positions
@@ -68,8 +68,9 @@ def _refuse_group(group: Sequence[Alternative], selects_any: bool) -> str | None
     return None
 
 
-def refuse_method(query: AnalysedQuery, method: str) -> str | None:
+def _refuse_method(query: AnalysedQuery, options: Options) -> str | None:
     """The reason why a method cannot find the signatures of a query, or None."""
+    method = options.method
     if method == AUTO_METHOD:
         return None
     if not all(map(is_one_sequence, by_variables(query.alternatives))):
@@ -101,4 +102,5 @@ IMPRECISE_EVALUATION = Evaluation(
     refuse_imprecise,
     make_run=_make_run,
     has_confidence=True,
+    refuse_options=_refuse_method,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cepheid.engines.base.evaluation import LAZY_CHAIN, LAZY_TREE, Evaluation
 from cepheid.engines.base.workload import UnitCosts, Workload, best_order, work_of
 from cepheid.engines.lazy.compile import compile_lazy, compile_shared, refuse_lazy
-from cepheid.engines.lazy.sharing import shared_alternatives
+from cepheid.engines.lazy.sharing import shared_alternatives, sharing_lines
 
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import Engine, EngineTask
@@ -49,6 +49,7 @@ LAZY_CHAIN_EVALUATION = Evaluation(
     partial(_make_engine, is_tree=False),
     cost=_chain_cost,
     options=("negation",),
+    sections=lambda query, options: {"shared": sharing_lines(query, options.negation)},
 )
 LAZY_TREE_EVALUATION = Evaluation(
     LAZY_TREE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.codegen.sequences import compile_nfa_b, refuse_nfa_b
 from cepheid.engines.base.evaluation import NFA_B, Evaluation
-from cepheid.engines.base.options import BACKTRACK, VERSIONED
+from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED, Options
 from cepheid.engines.base.workload import UnitCosts, Workload, work_of
 from cepheid.matches.layout import NO_PRUNING, ONE_OF_PARTITION
 
@@ -28,7 +28,18 @@ def _make_engine(task: EngineTask) -> Engine:
         return VersionedEngine(automaton, replace(task, counts=False, prunes=NO_PRUNING))
     from cepheid.engines.nfa_b.engine import NfaBEngine
 
+    if task.keeps_all:  # Runs of the same events share one list.
+        task = replace(task, options=replace(task.options, algorithm=MERGING))
     return NfaBEngine(automaton, task)
+
+
+def _refuse_compressed(options: Options) -> str | None:
+    if options.buffer == UNIONS and options.algorithm != BACKTRACK:
+        return None
+    return (
+        f"compressed output is a buffer of {UNIONS}, which neither buffer {VERSIONED!r} nor "
+        f"algorithm {BACKTRACK!r} makes; leave these options out, or use output 'all'"
+    )
 
 
 def _cost(workload: Workload) -> float:
@@ -46,7 +57,7 @@ NFA_B_EVALUATION = Evaluation(
     refuse_nfa_b,
     _make_engine,
     has_automaton=True,
-    has_compressed=True,
     cost=_cost,
     options=("algorithm", "buffer"),
+    refuse_compressed=_refuse_compressed,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cepheid.engines.base.evaluation import INSTANCE_STACKS, Evaluation
 from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.engines.base.workload import UnitCosts, Workload, work_of
-from cepheid.engines.stacks.plan import better_than_stacks
+from cepheid.engines.stacks.plan import SequencePlan, better_than_stacks
 from cepheid.engines.stacks.tables import compile_instance_stacks, refuse_instance_stacks
 
 if TYPE_CHECKING:
@@ -43,4 +43,5 @@ STACKS_EVALUATION = Evaluation(
     better=better_than_stacks,
     cost=_cost,
     options=("construction", "equivalence", "window", "domains"),
+    plan=lambda query, alternative, options: SequencePlan(query, alternative, options).lines(),
 )

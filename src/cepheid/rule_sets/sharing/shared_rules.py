@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import IMPRECISE, REFERENCE
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.engines.base.query_session import QuerySession
@@ -42,10 +41,10 @@ _MOST_SLOTS = 1 << 31
 
 def _runs_plainly(planned: PlannedQuery) -> bool:
     """Whether a rule reports every match, found by an engine."""
-    is_engine = planned.evaluation.name not in (IMPRECISE, REFERENCE)
     options = planned.settings.options
     options = replace(options, max_runs=None, max_matches=None, max_memory=None)
-    return is_engine and planned.rule == EVERY_MATCH and options == DEFAULT_OPTIONS
+    is_plain = planned.rule == EVERY_MATCH and options == DEFAULT_OPTIONS
+    return planned.evaluation.is_engine and is_plain
 
 
 class SharedRun(QueryRun):

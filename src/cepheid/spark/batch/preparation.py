@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needs import needed_columns
 from cepheid.compiled import Compiled
-from cepheid.engines.base.evaluation import AUTO, REFERENCE
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
@@ -191,7 +191,7 @@ def prepare(
     if run.evaluation == AUTO:
         for each in planned:
             warn_of_reference(each.evaluation, each.refusals)
-    has_session = all(each.evaluation.name != REFERENCE for each in planned)
+    has_session = not any(each.evaluation.is_definition for each in planned)
     repeated: Mapping[str, str] = {}
     result = [
         result_schema(
