@@ -70,3 +70,13 @@ def test_recorded_strings_may_have_any_characters(run, rules, folder):
     )
     run("test", rules, "--record", "strange.jsonl")
     assert run("test", rules).err == "1 case, 1 passed, 0 failed\n"
+
+
+def test_a_rule_that_is_wrong_does_not_stop_the_recording_of_others(run, rules):
+    (rules / "broken.sase").write_text("PATTERN SEQ(Shelf a")
+    outcome = run("test", rules, "--record", "events.csv")
+    assert outcome.code == 1
+    assert "rule broken:" in outcome.out
+    assert "the bracket '(' is not closed" in outcome.out
+    assert (rules / "theft.test.toml").exists()
+    assert not (rules / "broken.test.toml").exists()

@@ -139,6 +139,20 @@ def test_results_are_written_for_continuous_integration(folder):
     assert "found, not expected" in failure.text
 
 
+def test_results_with_control_characters_are_xml(folder):
+    odd = TEST.replace("a pair", "a \\u001b pair").replace("2.5,", "2.5,u\x01")
+    (folder / "pair.test.toml").write_text(odd.replace("\'\'\'", '"""').replace("\x01", "\\u0001"))
+    results_now = results(folder)
+    suite = ElementTree.fromstring(junit(results_now, []))
+    assert [case.attrib["name"] for case in suite] == ["a \\x1b pair", "case 2"]
+    assert "u\\u0001" in suite[0][0].text
+
+
+def test_a_rule_is_tested_before_it_is_enabled(folder):
+    (folder / "pair.sase").write_text(f"+++\nenabled = false\n+++\n{RULE}")
+    assert all(each.passed for each in results(folder))
+
+
 pytest_plugins = ["pytester"]
 
 

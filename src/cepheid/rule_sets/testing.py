@@ -23,7 +23,7 @@ import json
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from cepheid.errors import (
 )
 from cepheid.rule_sets.reading import SUFFIXES, read_rule_file, toml
 from cepheid.rule_sets.rule_set import RuleSet
+from cepheid.visible import visible, visible_lines
 
 SUFFIX = ".test.toml"
 COMPARED = ("start", "end", "key", "values")
@@ -78,7 +79,8 @@ class Case:
         """
         from cepheid.matches.shapes.flat import plain
 
-        rules = RuleSet([read_rule_file(self.rule)])
+        # A rule is tested before it is enabled.
+        rules = RuleSet([replace(read_rule_file(self.rule), enabled=True)])
         if rules.faults:
             raise OptionError(rules.faults[0].message)
         with warnings.catch_warnings():
@@ -309,14 +311,20 @@ def junit(results: Sequence[CaseResult], faults: Sequence[RuleFault]) -> str:
     failed = sum(not each.passed for each in results)
     counts = {"tests": len(results) + len(faults), "failures": failed, "errors": len(faults)}
     suite = Element("testsuite", {"name": "rules", **{k: str(v) for k, v in counts.items()}})
+    def case(classname: str, name: str) -> Element:
+        place = {"classname": visible(classname), "name": visible(name)}
+        return SubElement(suite, "testcase", place)
+
+    def add(element: Element, kind: str, said: str, text: str) -> None:
+        # XML has no control characters.
+        message = {"message": visible(said.splitlines()[0])}
+        SubElement(element, kind, message).text = visible_lines(text)
+
     for each in results:
-        place = {"classname": each.case.rule.stem, "name": each.case.name}
-        element = SubElement(suite, "testcase", place)
+        element = case(each.case.rule.stem, each.case.name)
         if not each.passed:
             said = each.error or f"{len(each.missing)} not found, {len(each.unexpected)} unexpected"
-            SubElement(element, "failure", {"message": said.splitlines()[0]}).text = str(each)
+            add(element, "failure", said, str(each))
     for fault in faults:
-        element = SubElement(suite, "testcase", {"classname": fault.rule, "name": fault.rule})
-        first = fault.message.splitlines()[0]
-        SubElement(element, "error", {"message": first}).text = fault.message
+        add(case(fault.rule, fault.rule), "error", fault.message, fault.message)
     return tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

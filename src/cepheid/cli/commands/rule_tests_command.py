@@ -59,9 +59,9 @@ def run_tests(
     with reporting():
         if not folder.exists():
             raise OptionError(f"there is no folder {str(folder)!r}")
-        recorded = [] if record is None else _record(folder, record)
+        recorded, unrecorded = ([], []) if record is None else _record(folder, record)
         read = list(read_cases(folder))
-        faults = [each for each in read if isinstance(each, RuleFault)]
+        faults = [*unrecorded, *(each for each in read if isinstance(each, RuleFault))]
         results = [each.run() for each in read if isinstance(each, Case)]
         if update:
             _update(results)
@@ -74,7 +74,8 @@ def run_tests(
                 sink.write(junit(results, faults).encode())
         failed = sum(not each.passed for each in results)
         said = [plural(len(results), "case"), f"{len(results) - failed} passed", f"{failed} failed"]
-        said += [f"{plural(len(faults), 'test file')} cannot be read"] if faults else []
+        unread = len(faults) - len(unrecorded)
+        said += [f"{plural(unread, 'test file')} cannot be read"] if unread else []
         said += [f"{plural(len(recorded), 'test file')} written"] if recorded else []
         untested = len(_untested(folder))
         said += [f"{plural(untested, 'rule')} without tests"] if untested else []
@@ -95,18 +96,21 @@ def _test_of(rule: Path) -> Path:
     return rule.with_name(rule.stem + SUFFIX)
 
 
-def _record(folder: Path, events: Path) -> list[Path]:
-    """Write a test file for each rule without one; the files."""
+def _record(folder: Path, events: Path) -> tuple[list[Path], list[RuleFault]]:
+    """Write a test file for each rule without one; the files, and the rules that do not run."""
     if not events.exists():
         raise OptionError(f"there are no events {str(events)!r}")
-    files = []
+    files, faults = [], []
     for rule in _untested(folder):
         file = _test_of(rule)
         path = os.path.relpath(events.resolve(), file.parent.resolve())
         case = Case(rule, file, f"recorded from {events.name}", path, None)
-        write_cases(file, [replace(case, expect=tuple(case.found()))])
-        files.append(file)
-    return files
+        try:
+            write_cases(file, [replace(case, expect=tuple(case.found()))])
+            files.append(file)
+        except CepheidError as error:
+            faults.append(RuleFault(rule.stem, str(error), error))
+    return files, faults
 
 
 def _update(results: list[CaseResult]) -> None:
