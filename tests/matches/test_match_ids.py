@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 import cepheid as cep
-from cepheid.matches.ids import MatchIds
+from cepheid.matches.ids import MatchIds, digest_column
 
 EVENTS = pa.table(
     {
@@ -69,3 +70,26 @@ def test_events_with_maps_have_ids() -> None:
     found = ids("PATTERN SEQ(A a, B b) WITHIN 5", table)
     assert len(set(found)) == 3
     assert found == ids("PATTERN SEQ(A a, B b) WITHIN 5", table)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2**64 - 1, 1, None, 1], pa.uint64()),
+        pa.array([b"ab", b"cd", None, b"cd"], pa.binary(2)),
+        pa.array([b"a", b"b", None, b"b"], pa.binary_view()),
+        pa.array([[1, 2], [3, 4], None, [3, 4]], pa.list_(pa.int64(), 2)),
+        pa.array([[1], [2, 3], None, [2, 3]], pa.list_view(pa.int64())),
+        pa.array([1, 2, None, 2], pa.time32("s")),
+        pa.array([(1, 2, 3), (1, 2, 4), None, (1, 2, 4)], pa.month_day_nano_interval()),
+        pa.ExtensionArray.from_storage(
+            pa.uuid(), pa.array([b"a" * 16, b"b" * 16, None, b"b" * 16], pa.binary(16))
+        ),
+        pa.RunEndEncodedArray.from_arrays([1, 2, 3, 4], pa.array([1, 2, None, 2])),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_values_of_all_types_have_digests(values: pa.Array) -> None:
+    one, two, null, again = digest_column(values).tolist()
+    assert two == again
+    assert len({one, two, null}) == 3

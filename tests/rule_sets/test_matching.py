@@ -192,3 +192,16 @@ def test_partial_matches_are_reported_if_the_rule_says_so():
     session = rules.session()
     found = [*session.feed(EVENTS), *session.advance()]
     assert sorted(match.values["x"] for match in found) == [1.5, 5.0]
+
+
+def test_a_value_that_cannot_be_kept_is_a_fault_of_the_rules_that_read_it() -> None:
+    large = pa.array([2**64 - 1, 2**64 - 1], pa.uint64())
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "k": large})
+    texts = {"key": "PATTERN SEQ(A a, B b) WHERE [k]", "other": "PATTERN SEQ(A a, B b)"}
+    rules = cep.rules(texts)
+    with pytest.warns(cep.CepheidWarning, match="rule key"):
+        found = rules.match(events)
+    assert found.counts == {"other": 1}
+    assert len({match.match_id for match in found}) == 1
+    with pytest.warns(cep.CepheidWarning, match="rule key"):
+        assert rules.session().feed(events).counts == {"other": 1}

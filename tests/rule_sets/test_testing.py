@@ -141,7 +141,7 @@ def test_results_are_written_for_continuous_integration(folder):
 
 def test_results_with_control_characters_are_xml(folder):
     odd = TEST.replace("a pair", "a \\u001b pair").replace("2.5,", "2.5,u\x01")
-    (folder / "pair.test.toml").write_text(odd.replace("\'\'\'", '"""').replace("\x01", "\\u0001"))
+    (folder / "pair.test.toml").write_text(odd.replace("'''", '"""').replace("\x01", "\\u0001"))
     results_now = results(folder)
     suite = ElementTree.fromstring(junit(results_now, []))
     assert [case.attrib["name"] for case in suite] == ["a \\x1b pair", "case 2"]

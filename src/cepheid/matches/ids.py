@@ -148,8 +148,12 @@ def digest_column(array: pa.Array) -> UInt64s:
     >>> digest_column(pa.array([1, 2, None, 1])).tolist().index(digest_column(pa.array([2]))[0])
     1
     """
+    if isinstance(array, pa.ExtensionArray):
+        return digest_column(array.storage)
     if arrow.is_dictionary(array.type):
         return digest_column(array.dictionary_decode())
+    if arrow.is_run_end_encoded(array.type):
+        return digest_column(pc.run_end_decode(array))
     values = _values(array)
     if array.null_count:
         values[array.is_null().to_numpy(zero_copy_only=False)] = np.uint64(_NULL)
@@ -164,15 +168,19 @@ def _values(array: pa.Array) -> UInt64s:
         array, kind = array.cast(pa.string()), pa.string()
     if arrow.is_struct(kind):
         return _joined(array.flatten(), len(array))
-    if arrow.is_map(kind) or arrow.is_list(kind) or arrow.is_large_list(kind):
+    if arrow.is_nested(kind) and not arrow.is_union(kind):
         if arrow.is_map(kind):
             array = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+        elif arrow.is_list_view(kind) or arrow.is_large_list_view(kind):
+            array = pa.array(array.to_pylist(), pa.large_list(kind.value_type))
+        else:
+            array = array.cast(pa.large_list(kind.value_field))
         lengths = pc.list_value_length(array).fill_null(0).to_numpy().astype(np.int64)
         return _in_pieces(digest_column(array.flatten()), lengths)
     if arrow.is_string(kind) or arrow.is_large_string(kind) or arrow.is_string_view(kind):
         array = array.cast(pa.large_string()).cast(pa.large_binary())
         return _of_bytes(array)
-    if arrow.is_binary(kind) or arrow.is_large_binary(kind):
+    if _is_binary(kind):
         return _of_bytes(array.cast(pa.large_binary()))
     if arrow.is_floating(kind):
         floats = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
@@ -182,10 +190,23 @@ def _values(array: pa.Array) -> UInt64s:
         array = array.cast(pa.timestamp("us", kind.tz), safe=False)
     elif arrow.is_duration(kind):
         array = array.cast(pa.duration("us"), safe=False)
-    elif arrow.is_date32(kind):
+    elif arrow.is_date32(kind) or arrow.is_time32(kind):
         array = array.cast(pa.int32())
+    elif arrow.is_interval(kind) or arrow.is_union(kind):
+        return _values(pa.array([str(each) for each in array.to_pylist()], pa.string()))
+    if arrow.is_uint64(kind):
+        return _mixed(array.fill_null(0).to_numpy(zero_copy_only=False))
     numbers = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     return _mixed(numbers.astype(np.int64).view(np.uint64))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return (
+        arrow.is_binary(kind)
+        or arrow.is_large_binary(kind)
+        or arrow.is_fixed_size_binary(kind)
+        or arrow.is_binary_view(kind)
+    )
 
 
 def _of_bytes(array: pa.Array) -> UInt64s:

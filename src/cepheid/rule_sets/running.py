@@ -42,9 +42,9 @@ def match_rules(
             else:
                 assert split is not None
                 found[each.rule.name] = _match(each, each.query, split, keywords)
-        except EventError:
-            raise
         except CepheidError as error:
+            if events is None and isinstance(error, EventError):
+                raise  # The events are not known to be right.
             faults.append(RuleFault.of(each.rule.name, error))
     return reported(found, _axis(table, events, read), faults)
 

@@ -311,6 +311,7 @@ def junit(results: Sequence[CaseResult], faults: Sequence[RuleFault]) -> str:
     failed = sum(not each.passed for each in results)
     counts = {"tests": len(results) + len(faults), "failures": failed, "errors": len(faults)}
     suite = Element("testsuite", {"name": "rules", **{k: str(v) for k, v in counts.items()}})
+
     def case(classname: str, name: str) -> Element:
         place = {"classname": visible(classname), "name": visible(name)}
         return SubElement(suite, "testcase", place)
