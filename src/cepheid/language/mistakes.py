@@ -8,11 +8,21 @@ reported with the list of expected terminals.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cepheid.errors import Fault, Span, closest
 from cepheid.language.parser import KEYWORDS, OUTPUT_MODES, STRATEGIES
+from cepheid.language.places import (
+    NEAR,
+    TERMINAL,
+    Place,
+    bracket_not_closed,
+    comment_not_closed,
+    fault_at,
+    quote_not_closed,
+    short,
+    unexpected,
+)
 from cepheid.language.units import CANONICAL_UNIT
 
 if TYPE_CHECKING:
@@ -46,79 +56,17 @@ _NAMED_TOGETHER = (
 
 _PATTERN_OPERATORS = ("SEQ", "AND", "OR", "ANY", "NOT")
 _CLAUSES = ("FROM", "PATTERN", "EVENT", "WHERE", "WITHIN", "RETURN", "OUTPUT")
-CLOSING = {"(": ")", "[": "]", "{": "}"}
-TERMINAL = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
 COMPARISONS = ("=", "==", "!=", "<>", "≠", "<", "<=", "≤", ">", ">=", "≥")
-_QUOTED_OR_BRACKET = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[‘’][^‘’]*[’‘]|[“”][^“”]*[”“]|`[^`]*`"
-    r"|/\*[\s\S]*?\*/|--[^\n]*|[(){}\[\]]"
-)
-_WORD_BEFORE = re.compile(r"(?<!\w)(?P<word>\w{1,80})\s*(\([^()]*\))?\s*\Z")
 _FILE_NAME = re.compile(r"[^\s()]+\.[a-z]+")
 _FIELDS = re.compile(r"\s*(\+\+\+|---)[^\S\n]*\n\s*\w+\s*[=:]")
 _MISTYPED = {"=>": ">=", "=<": "<=", "=!": "!=", "&": "AND", "|": "OR"}
-_NEAR = 400  # characters: how far back to look for the word before a place
-_LONGEST_FOUND = 40
+_LONGEST_INTERVAL = 40
 _AFTER_WINDOW = {"_WITH_CONFIDENCE", "_RETURN", "_OUTPUT", "$END", "SEMICOLON", "DOT"}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the parser stopped: the token found, and the terminals that were accepted."""
-
-    text: str
-    span: Span
-    found: str
-    accepts: frozenset[str]
-
-    def before(self) -> str:
-        """The text before this place, as far as it matters."""
-        return self.text[max(0, self.span.start - _NEAR) : self.span.start]
-
-    def word_before(self) -> tuple[str, Span] | None:
-        """The word before this place, or before the list in brackets that is before it."""
-        start = max(0, self.span.start - _NEAR)
-        match = _WORD_BEFORE.search(self.text[start : self.span.start])
-        if match is None:
-            return None
-        return match["word"], Span(start + match.start("word"), start + match.end("word"))
-
-    def open_bracket(self) -> tuple[str, Span] | None:
-        """The innermost bracket that is open here, and its place."""
-        opened: list[tuple[str, Span]] = []
-        for token in _QUOTED_OR_BRACKET.finditer(self.text, 0, self.span.start):
-            sign = token.group()
-            if sign in CLOSING:
-                opened.append((sign, Span(*token.span())))
-            elif sign in TERMINAL and opened:
-                opened.pop()
-        return opened[-1] if opened else None
 
 
 def explain(error: UnexpectedInput, text: str) -> Fault:
     """A Lark error as a fault: what was found, expected and probably meant."""
-    place = place_of(error, text)
-    recognised = (recognise(place) for recognise in _MISTAKES)
-    return next((fault for fault in recognised if fault is not None), _unexpected(place))
-
-
-def place_of(error: UnexpectedInput, text: str) -> Place:
-    """Where the parser stopped."""
-    from lark.exceptions import UnexpectedToken
-
-    accepts = frozenset(error.interactive_parser.accepts())  # type: ignore[no-untyped-call]
-    if isinstance(error, UnexpectedToken):
-        token = error.token
-        if token.type == "$END":
-            end = len(text.rstrip())
-            return Place(text, Span(end, end + 1), "", accepts)
-        return Place(text, Span(token.start_pos or 0, token.end_pos or 0), str(token), accepts)
-    start = error.pos_in_stream
-    assert start is not None
-    return Place(text, Span(start, start + 1), text[start], accepts)
-
-
-# --- Mistakes -----------------------------------------------------------------------------
+    return fault_at(error, text, _MISTAKES, _unexpected)
 
 
 def _fields_of_a_rule(place: Place) -> Fault | None:
@@ -134,28 +82,10 @@ def _no_query(place: Place) -> Fault | None:
     return Fault("there is no query here", place.span, hint="A query begins with PATTERN.")
 
 
-def quote_not_closed(place: Place) -> Fault | None:
-    """A quote without its end."""
-    if place.found not in {"'", '"', "‘", "’", "“", "”", "`"}:
-        return None
-    hint = f"Write {place.found} twice inside a string." if place.found in "'\"" else None
-    return Fault(f"the quote {place.found} is not closed", place.span, place.found, hint=hint)
-
-
-def comment_not_closed(place: Place) -> Fault | None:
-    """A comment without its end."""
-    # After an operand, the / is parsed as a division.
-    for start in (place.span.start, place.span.start - 1):
-        if start >= 0 and place.text.startswith("/*", start):
-            span = Span(start, start + 2)
-            return Fault("the comment is not closed", span, "/*", hint="A comment ends with */.")
-    return None
-
-
 def _keyword_as_variable(place: Place) -> Fault | None:
     """``SEQ(A within, B b)``: the word after a type is a keyword."""
     word = place.found
-    after = place.text[place.span.end : place.span.end + _NEAR]
+    after = place.text[place.span.end : place.span.end + NEAR]
     in_pattern = place.accepts <= {"COMMA", "RPAR"}
     is_variable = in_pattern and re.match(r"\s*(\[\s*\]\s*)?[,)]", after)
     if not is_variable or word.upper() not in KEYWORDS:
@@ -165,14 +95,7 @@ def _keyword_as_variable(place: Place) -> Fault | None:
 
 
 def _bracket_not_closed(place: Place) -> Fault | None:
-    opened = place.open_bracket()
-    ends = not place.found or place.found in ")]}" or place.found.upper() in _CLAUSES
-    if opened is None or not ends or TERMINAL[CLOSING[opened[0]]] not in place.accepts:
-        return None
-    bracket, span = opened
-    before = f"'{place.found}'" if place.found else "the end of the query"
-    hint = f"Expected '{CLOSING[bracket]}' before {before}."
-    return Fault(f"the bracket '{bracket}' is not closed", span, place.found, hint=hint)
+    return bracket_not_closed(place, _CLAUSES)
 
 
 def _bracket_not_opened(place: Place) -> Fault | None:
@@ -239,11 +162,9 @@ _MISTAKES = (
 
 
 def _unexpected(place: Place) -> Fault:
-    found = short(place.found)
-    message = f"unexpected '{found}'" if found else "the query ends too early"
     rule = _sql_rule_broken(place) or _rule_broken(place) or _sign_rule_broken(place)
     expected = () if rule else _expected_words(place.accepts)
-    return Fault(message, place.span, place.found, expected, hint=rule or _guess(place))
+    return unexpected(place, expected, rule or _guess(place))
 
 
 def _rule_broken(place: Place) -> str | None:
@@ -329,7 +250,7 @@ def _sql_rule_broken(place: Place) -> str | None:
     text, start = place.text, place.span.start
     if place.found.upper() == "SELECT" and "_PATTERN" in place.accepts:
         return "A query begins with PATTERN; what SELECT lists is at the end, after RETURN."
-    for interval in _INTERVAL.finditer(text, max(0, start - _LONGEST_FOUND)):
+    for interval in _INTERVAL.finditer(text, max(0, start - _LONGEST_INTERVAL)):
         if interval.start() <= start < interval.end():
             unit = interval["unit"].lower().removesuffix("s")
             return f"Write {interval['number']} {unit}s, without INTERVAL and quotes."
@@ -379,9 +300,7 @@ def _guess(place: Place) -> str | None:
     before = place.word_before()
     if not re.match(r"[\w'\"‘“`(\[]", place.found) or place.found.upper() in KEYWORDS:
         return None
-    attribute = re.search(
-        r"(\w+(\[[^\]]*\])?\.)(\w+)\s+\Z", place.text[: place.span.start][-_NEAR:]
-    )
+    attribute = re.search(r"(\w+(\[[^\]]*\])?\.)(\w+)\s+\Z", place.text[: place.span.start][-NEAR:])
     is_word = re.fullmatch(r"[^\W\d]\w*", place.found)
     if attribute and is_word and not re.match(r"\s*[.\[(]", place.text[place.span.end :]):
         name = f"{attribute[3]} {place.found}"
@@ -425,8 +344,3 @@ def _expected_words(accepts: frozenset[str]) -> tuple[str, ...]:
             words.append(word)
             rest -= covered
     return (*words, *(shown for name, shown in _SHOWN.items() if name in rest))
-
-
-def short(found: str) -> str:
-    """What was found, cut to a readable length."""
-    return found if len(found) <= _LONGEST_FOUND else f"{found[:_LONGEST_FOUND]}…"

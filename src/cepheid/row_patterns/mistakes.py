@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from cepheid.errors import Fault, closest
-from cepheid.language.mistakes import (
-    CLOSING,
-    TERMINAL,
+from cepheid.language.places import (
     Place,
+    bracket_not_closed,
     comment_not_closed,
-    place_of,
+    fault_at,
     quote_not_closed,
     short,
+    unexpected,
 )
 
 if TYPE_CHECKING:
@@ -57,22 +57,14 @@ _ORDER = (
 
 def explain(error: UnexpectedInput, text: str) -> Fault:
     """A Lark error as a fault: what was found, expected and probably meant."""
-    place = place_of(error, text)
-    recognised = (recognise(place) for recognise in _MISTAKES)
-    return next((fault for fault in recognised if fault is not None), _unexpected(place))
+    return fault_at(error, text, _MISTAKES, _unexpected)
 
 
 def _bracket_not_closed(place: Place) -> Fault | None:
     opened = place.open_bracket()
-    ends = not place.found or place.found in ")}" or _first_word(place.found) in _CLAUSES
-    if opened is None or not ends or TERMINAL[CLOSING[opened[0]]] not in place.accepts:
-        return None
-    bracket, span = opened
-    if place.found and _before(place, span.start).endswith("MATCH_RECOGNIZE"):
+    if place.found and opened and _before(place, opened[1].start).endswith("MATCH_RECOGNIZE"):
         return None  # a clause in the wrong place
-    before = f"'{place.found}'" if place.found else "the end of the query"
-    hint = f"Expected '{CLOSING[bracket]}' before {before}."
-    return Fault(f"the bracket '{bracket}' is not closed", span, place.found, hint=hint)
+    return bracket_not_closed(place, _CLAUSES)
 
 
 def _misspelt_keyword(place: Place) -> Fault | None:
@@ -88,11 +80,8 @@ _MISTAKES = (quote_not_closed, comment_not_closed, _bracket_not_closed, _misspel
 
 
 def _unexpected(place: Place) -> Fault:
-    found = short(place.found)
-    message = f"unexpected '{found}'" if found else "the query ends too early"
     rule = _rule_broken(place)
-    expected = () if rule else _expected_words(place.accepts)
-    return Fault(message, place.span, place.found, expected, hint=rule)
+    return unexpected(place, () if rule else _expected_words(place.accepts), rule)
 
 
 def _rule_broken(place: Place) -> str | None:
