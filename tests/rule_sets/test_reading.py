@@ -206,3 +206,9 @@ def test_fields_may_be_in_yaml() -> None:
     fields = {"severity": "high", "tags": ["retail", "loss"], "parameters": {"T": 5}}
     assert split_front_matter(text) == (fields, "\n" * 5 + "PATTERN A a")
     assert split_front_matter("---\n---\nPATTERN A a")[0] == {}
+
+
+def test_a_rule_that_reads_the_composite_events_of_another_is_told_of_scripts():
+    texts = {"pair": "PATTERN SEQ(A a, B b) RETURN Pair(x = a.x)", "use": "PATTERN Pair p"}
+    with pytest.warns(cep.CepheidWarning, match=r"'use' reads .* 'Pair' .* cep\.script"):
+        cep.rules(texts)

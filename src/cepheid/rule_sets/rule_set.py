@@ -20,6 +20,7 @@ from cepheid.errors import (
     warn,
 )
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames
+from cepheid.language import syntax as ast
 from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.rule_sets.reading import read_rules
 from cepheid.rule_sets.rule import Rule
@@ -71,7 +72,27 @@ def rules(source: Any, *, strict: bool = False, limits: Mapping[str, int] | None
         raise RuleSetError(found.faults)
     if found.faults:
         warn(fault_report(found.faults))
+    for message in _composites_read(found):
+        warn(message)
     return found
+
+
+def _composites_read(found: RuleSet) -> Iterator[str]:
+    """Warnings of rules that read the composite events of others, which only scripts pass on."""
+    trees = {
+        name: each.query.tree
+        for name, each in found.compiled.items()
+        if isinstance(each.query, CompiledQuery)
+    }
+    made = {tree.returns.type_name: name for name, tree in trees.items() if tree.returns}
+    for name, tree in trees.items():
+        types = {each for part, _ in ast.components(tree.pattern) for each in part.types}
+        for type_name in sorted(types & {*made} - {None}):
+            yield (
+                f"the rule {name!r} reads events of the type {type_name!r} from the input, and not "
+                f"those that the rule {made[type_name]!r} returns: rules do not read one another. "
+                "A script does: cep.script()"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

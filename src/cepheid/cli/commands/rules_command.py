@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time as clock
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -55,6 +55,8 @@ from cepheid.visible import visible_lines
 if TYPE_CHECKING:
     from cepheid.rule_sets.results import RuleMatches
 
+_Found = TypeVar("_Found")
+
 group = typer.Typer(
     help="Check and run all rules of a folder together.",
     no_args_is_help=True,
@@ -80,9 +82,7 @@ def read_rules(request: Request, strict: bool = False) -> RuleSet:
     """The rules of the folder that a command names; faults are reported by the command."""
     if request.query_file is None:
         raise typer.BadParameter("name a folder with rules", param_hint="FOLDER")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CepheidWarning)
-        found = rules(request.query_file, limits=None)
+    found = _quietly(rules, request.query_file)
     if not found and not found.faults:
         raise OptionError(f"{request.query_file!r} has no rules: no .sase or .sql files")
     if strict and found.faults:
@@ -403,12 +403,11 @@ def from_sigma(
         _report_faults(known)
 
 
-def _quietly(run: Any, *given: Any, **keywords: Any) -> RuleMatches:
+def _quietly(run: Callable[..., _Found], *given: Any, **keywords: Any) -> _Found:
     """What a call finds; the faults of rules, of which it warns, are reported at the end."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ rules? cannot run", CepheidWarning)
-        matches: RuleMatches = run(*given, **keywords)
-        return matches
+        return run(*given, **keywords)
 
 
 def _report_faults(known: RuleSet, more: Sequence[RuleFault] = ()) -> None:
