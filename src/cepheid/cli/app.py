@@ -14,6 +14,7 @@ from cepheid.cli.commands import report_command
 from cepheid.cli.commands import stream_command
 from cepheid.cli.commands import warm_command
 from cepheid.cli.commands import rules_command
+from cepheid.cli.commands import rules_stream_command
 from cepheid.cli.commands import rule_tests_command
 from cepheid.cli.root import app
 

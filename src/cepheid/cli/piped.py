@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cepheid import CompiledQuery, CompiledScript
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cepheid.events.sources.text_stream import TextStream
-    from cepheid.matches.matches import Matches, ScriptMatches
+    from cepheid.matches.matches import Matches
 
 STREAMED = (Format.JSONL, Format.CSV, Format.ROWS)
 """The formats that are written while events arrive."""
@@ -85,13 +85,8 @@ def match_piped(
     session: Any = query.session(**keywords)
     count = 0
 
-    def parts() -> Iterator[Matches | ScriptMatches]:
-        for table in events.tables():
-            yield fed(session, table)
-        yield session.advance()
-
     writer = _Writer(query, output, sink)
-    for found in parts():
+    for found in results(session, events.tables()):
         count += writer.write(found)
         sink.flush()
         if output.limit is not None and count >= output.limit:
@@ -100,6 +95,13 @@ def match_piped(
         noun = "attribute" if len(events.never_seen) == 1 else "attributes"
         warn(f"no event had the {noun} {list_words(sorted(map(repr, events.never_seen)))}")
     return plural(count, "match", "matches"), session
+
+
+def results(session: Any, tables: Iterable[pa.Table]) -> Iterator[Any]:
+    """What a session finds in each table, and at the end of the stream."""
+    for table in tables:
+        yield fed(session, table)
+    yield session.advance()
 
 
 def fed(session: Any, table: pa.Table) -> Any:

@@ -201,7 +201,7 @@ def _values(array: pa.Array) -> UInt64s:
 
 
 def _is_binary(kind: pa.DataType) -> bool:
-    return (
+    return bool(
         arrow.is_binary(kind)
         or arrow.is_large_binary(kind)
         or arrow.is_fixed_size_binary(kind)

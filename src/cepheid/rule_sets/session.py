@@ -105,11 +105,6 @@ class RuleSession(HeldSession):
         return self._rules
 
     @property
-    def has_begun(self) -> bool:
-        """Whether a batch has been fed."""
-        return self._latest is not None
-
-    @property
     @one_at_a_time
     def metrics(self) -> dict[str, RuleMetrics]:
         """What each rule has cost and found since it began in this session.

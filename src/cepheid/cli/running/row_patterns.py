@@ -15,7 +15,7 @@ from cepheid.cli.formats import Format, Output, write_tables
 from cepheid.cli.inputs import STDIN, Source
 from cepheid.cli.named_options import OF_MATCH, Groups, named_values
 from cepheid.cli.output_files import open_output
-from cepheid.cli.piped import STREAMED, fed
+from cepheid.cli.piped import STREAMED, fed, results
 from cepheid.cli.reporting import busy, say, took
 from cepheid.cli.request import Request
 from cepheid.cli.results import MOST_TABLE_ROWS, counts_text, found, write_rows, write_text
@@ -128,9 +128,7 @@ def _match_piped(
             say(_AT_THE_END.format(error))
             yield query.match(pa.concat_tables([first, *tables]), **keywords)
             return
-        for table in tables:
-            yield fed(session, table)
-        yield session.advance()
+        yield from results(session, tables)
 
     for result in parts():
         table = result.to_arrow()

@@ -1,17 +1,67 @@
-"""Writes the matches of a set of rules."""
+"""Sets of rules on the command line: read, run quietly, and their matches and faults written."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, BinaryIO
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
+import typer
+
+from cepheid import RuleSet, rules
 from cepheid.cli.formats import Format, Output
+from cepheid.cli.named_options import LIMITS, READING, Groups, named_values
+from cepheid.cli.reporting import EXIT_FAULT, say
+from cepheid.cli.request import Request
 from cepheid.cli.results import MOST_TABLE_ROWS, write_rows
+from cepheid.errors import CepheidWarning, OptionError, RuleFault, RuleSetError, fault_report
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cepheid.rule_sets.results import RuleMatches
+
+ARGUMENTS = "FOLDER [EVENTS]..."
+OF_RULES: Groups = {"Events": READING, "Limits of each rule": LIMITS}
+NOT_OF_RULES = ("query_text", "settings", "group_by", "limits")
+
+Strict = Annotated[bool, typer.Option("--strict", help="Run no rule if one of them cannot run.")]
+
+
+def read_rules(request: Request, strict: bool = False) -> RuleSet:
+    """The rules of the folder that a command names; faults are reported by the command."""
+    if request.query_file is None:
+        raise typer.BadParameter("name a folder with rules", param_hint="FOLDER")
+    with quietly():
+        found = rules(request.query_file)
+    if not found and not found.faults:
+        raise OptionError(f"{request.query_file!r} has no rules: no .sase or .sql files")
+    if strict and found.faults:
+        raise RuleSetError(found.faults)
+    return found
+
+
+def run_keywords(request: Request) -> dict[str, Any]:
+    """The keywords of ``match`` for a set of rules."""
+    return {**request.keywords(), **named_values(request.option or (), OF_RULES)}
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without warnings of rules that cannot run: their faults are reported at the end."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\d+ rules? cannot run", CepheidWarning)
+        yield
+
+
+def report_faults(known: RuleSet, more: Sequence[RuleFault] = ()) -> None:
+    """Show the faults of rules, if there are any, and end with the exit code for faults."""
+    faults = [*known.faults, *more]
+    if faults:
+        say(fault_report(faults))
+        raise typer.Exit(EXIT_FAULT)
 
 
 def write_rule_matches(matches: RuleMatches, output: Output, sink: BinaryIO) -> int:
