@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from cepheid.analysis.limits import check_limits
 from cepheid.compiled import CompiledSingle
-from cepheid.engines.base.evaluation import AUTO, INSTANCE_STACKS, REFERENCE
-from cepheid.engines.base.options import READING, TEXT_KEYWORDS
+from cepheid.engines.base.evaluation import AUTO, INSTANCE_STACKS, NFA_B, REFERENCE
+from cepheid.engines.base.options import BASIC, READING, TEXT_KEYWORDS, VERSIONED
 from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
 from cepheid.events.read_options import ReadKeywords
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames, refuse_streams
@@ -274,6 +274,28 @@ class CompiledQuery(CompiledSingle):
         settings = self.settings(keywords, without=["evaluation", "output", "whole_events"])
         settings = replace(_with_rows_only(settings), evaluation=INSTANCE_STACKS)
         return draw_standing_stacks(*self._planned(events, settings))
+
+    def buffer(self, events: Any, **keywords: Unpack[ReadKeywords]) -> str:
+        """A picture, in SVG, of the shared versioned buffer after at most 60 events.
+
+        It shows what the runs of ``nfa_b`` have selected in each state, and the versions of their
+        pointers. The keywords describe the events, as for :meth:`match`.
+
+        Raises:
+            EvaluationError: nfa_b does not run the query, for instance because it has an AND.
+
+        >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
+        >>> drawing = q.buffer({"ts": [1, 2, 3], "type": ["A", "B", "B"]})
+        >>> drawing[:4], "run 1.0.0: in state b[i], has selected B@2 last" in drawing
+        ('<svg', True)
+        """
+        from cepheid.explain.buffer_pictures import draw_versioned_buffer
+
+        settings = self.settings(keywords, without=["evaluation", "output", "whole_events"])
+        settings = _with_rows_only(settings)
+        options = replace(settings.options, algorithm=BASIC, buffer=VERSIONED)
+        settings = replace(settings, evaluation=NFA_B, options=options)
+        return draw_versioned_buffer(*self._planned(events, settings))
 
     @overload
     def match(

@@ -261,6 +261,50 @@ def test_the_pictures_of_stacks_are_up_to_date(name: str) -> None:
     assert picture == cep.read_query(query).stacks(events)
 
 
+def test_the_picture_of_a_buffer_is_up_to_date() -> None:
+    query, events = IMAGES / "buffer.sase", IMAGES / "stacks.csv"
+    page = (IMAGES.parent / "explanation/evaluation.md").read_text(encoding="utf-8")
+    assert f"```sase {query.name}\n{query.read_text(encoding='utf-8')}```" in page
+    picture = query.with_suffix(".svg").read_text(encoding="utf-8")
+    assert picture == cep.read_query(query).buffer(events)
+
+
+def test_chains_of_alternatives_are_merged_where_they_are_alike() -> None:
+    query = cep.query(
+        "PATTERN OR(SEQ(A a, B b, C c), SEQ(A d, B e, D f), SEQ(A g, E h)) "
+        "WHERE b.x > a.x AND e.x > d.x WITHIN 9"
+    )
+    shown = words(ET.fromstring(query.automaton("svg", evaluation="lazy_chain")))
+    headings = [word for word in shown if word.startswith("alternative")]
+    assert headings == [
+        "alternatives 1, 2, 3: SEQ(A a, B b, C c), SEQ(A d, B e, D f), SEQ(A g, E h)"
+    ]
+    # What the first two have in common is there once, and all three begin with an A.
+    assert [word for word in shown if word in ("∅", "a", "a b", "F1", "F2", "F3")] == [
+        "∅", "a", "a b", "F1", "F2", "F3",
+    ]  # fmt: skip
+    assert shown.count("b ∈ B ∧ a before b ∧ b.x > a.x ∧ within 9") == 1
+    chart = query.automaton("mermaid", evaluation="lazy_chain")
+    arrows = re.findall(r'^ +s1_(\d) --->\|"take"\| s1_(\d)$', chart, re.MULTILINE)
+    assert arrows == [("0", "1"), ("1", "2"), ("1", "5"), ("2", "3"), ("2", "4")]
+
+
+def test_an_alternative_can_end_where_another_goes_on() -> None:
+    query = cep.query("PATTERN SEQ(A a, B* b[]) WITHIN 9")
+    shown = words(ET.fromstring(query.automaton("svg", evaluation="lazy_chain")))
+    assert [word for word in shown if word in ("∅", "a", "F1", "F2")] == ["∅", "a", "F1", "F2"]
+    assert shown.count("a ∈ A") == 2
+
+
+def test_alternatives_without_a_common_component_are_drawn_apart() -> None:
+    query = cep.query("PATTERN OR(SEQ(A a, B b), SEQ(A a, C c), SEQ(D d, E e)) WITHIN 9")
+    shown = words(ET.fromstring(query.automaton("svg", evaluation="lazy_chain")))
+    assert [word for word in shown if word.startswith("alternative")] == [
+        "alternatives 1, 2: SEQ(A a, B b), SEQ(A a, C c)",
+        "alternative 3: SEQ(D d, E e)",
+    ]
+
+
 # --- negative states of lazy chains
 
 ABSENT = "PATTERN SEQ(A a, ~(B b), C c, ~(D d)) WHERE [k] WITHIN 10"

@@ -27,6 +27,7 @@ from cepheid.codegen.layout import UNBOUNDED
 from cepheid.explain.conditions import ConditionText, Conjuncts, at_first, place_of
 from cepheid.explain.formula import FALSE, Formula
 from cepheid.language import syntax as ast
+from cepheid.language.printer import print_pattern
 
 FINAL = "F"
 REJECTING = "R"
@@ -102,13 +103,22 @@ class Filter:
 class Automaton:
     """The states, edges and filters of an NFA^b or a lazy chain.
 
-    ``pattern`` has the components in query order, without the negated ones.
+    ``pattern`` has the components in query order, without the negated ones. An automaton that
+    several alternatives share has the number and the pattern of each in ``alternatives``.
     """
 
     pattern: ast.Sequence | ast.Conjunction
     states: tuple[State, ...]
     edges: tuple[Edge, ...]
     filters: tuple[Filter, ...]
+    alternatives: tuple[tuple[int, ast.Pattern], ...] = ()
+
+    def heading(self, number: int) -> str:
+        """What it is an automaton of; ``number`` is that of its alternative, if it is one."""
+        numbered = self.alternatives or ((number, self.pattern),)
+        named = [print_pattern(pattern) for _, pattern in numbered]
+        numbers = ", ".join(str(each) for each, _ in numbered)
+        return f"alternative{'s' * (len(numbered) > 1)} {numbers}: {', '.join(named)}"
 
     @property
     def is_tree(self) -> bool:

@@ -15,7 +15,7 @@ from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent
 from cepheid.codegen.edges import EventUnit, current_event
 from cepheid.codegen.layout import UNBOUNDED
 from cepheid.engines.lazy.placement import needed_by, place_lazily
-from cepheid.engines.lazy.sharing import chain_orders
+from cepheid.engines.lazy.sharing import SharedAlternatives, chain_orders, shared_alternatives
 from cepheid.errors import OptionError
 from cepheid.explain.automaton import FINAL, Automaton, Edge, EdgeKind, State, filters_of
 from cepheid.explain.conditions import ConditionText, Conjuncts, place_of
@@ -29,7 +29,8 @@ def lazy_chains(
 ) -> tuple[Automaton, ...]:
     """The chain of each alternative, for these numbers of events of each type in a window.
 
-    Without statistics components are bound in pattern order.
+    Without statistics components are bound in pattern order. Alternatives that are evaluated
+    together are one multi-chain [Kolchinsky17 §5, Figure 8].
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -47,10 +48,82 @@ def lazy_chains(
         orders = chain_orders(query, statistics)
     else:
         orders = tuple(tuple(range(len(each.components))) for each in query.alternatives)
-    return tuple(
-        _Chain(query, alternative, order).automaton()
-        for alternative, order in zip(query.alternatives, orders, strict=True)
+    found = {
+        number: replace(
+            _Chain(query, alternative, order).automaton(), alternatives=((number + 1, pattern),)
+        )
+        for number, (alternative, order, pattern) in enumerate(
+            zip(query.alternatives, orders, _patterns(query), strict=True)
+        )
+    }
+    for group in shared_alternatives(query):
+        if not any(query.alternatives[number].negations for number in group.numbers):
+            shared = _multi_chain(query, group, orders)
+            for number in group.numbers:
+                del found[number]
+            found[group.numbers[0]] = shared
+    return tuple(found[number] for number in sorted(found))
+
+
+def _patterns(query: AnalysedQuery) -> list[ast.Pattern]:
+    """The positive components of each alternative."""
+    return [
+        (ast.Sequence if each.is_sequence else ast.Conjunction)(each.components)
+        for each in query.alternatives
+    ]
+
+
+def _multi_chain(
+    query: AnalysedQuery, group: SharedAlternatives, orders: Sequence[Sequence[int]]
+) -> Automaton:
+    """The chains of alternatives as one automaton: what they begin with is there once.
+
+    A state is named after the components that are bound, and each alternative has its final state.
+    """
+    paths = [
+        tuple(places[ix] for ix in orders[number])
+        for number, places in zip(group.numbers, group.places, strict=True)
+    ]
+    states = [State("∅", group.union.components[0])]
+    edges: list[Edge] = []
+    place_of: dict[tuple[int, ...], int] = {(): 0}
+
+    def grow(some: Sequence[tuple[int, ...]], bound: tuple[int, ...]) -> None:
+        here = place_of[bound]
+        nexts = dict.fromkeys(path[: len(bound) + 1] for path in some if len(path) > len(bound))
+        for reached in nexts:
+            chain = _Chain(query, group.union, reached)
+            names = [chain.name(ix) for ix in reached]
+            formula = Formula(tuple(chain.taken(len(bound))))
+            name = f"{states[here].edge_name(EdgeKind.TAKE)}_{names[-1]}"
+            following = [path for path in some if path[: len(reached)] == reached]
+            if reached in following:
+                # The final states come last.
+                final = paths.index(reached) - len(paths)
+                edges.append(Edge(EdgeKind.TAKE, here, final, name, formula))
+            if following != [reached]:
+                place_of[reached] = len(states)
+                states.append(State(" ".join(names), group.union.components[reached[-1]]))
+                edges.append(Edge(EdgeKind.TAKE, here, place_of[reached], name, formula))
+                grow(following, reached)
+
+    grow(paths, ())
+    states += (State(f"{FINAL}{number + 1}", None) for number in group.numbers)
+    patterns = _patterns(query)
+    return Automaton(
+        ast.Conjunction(group.union.components),
+        tuple(states),
+        tuple(_ending(edges, len(states))),
+        (),
+        tuple((number + 1, patterns[number]) for number in group.numbers),
     )
+
+
+def _ending(edges: Iterable[Edge], states: int) -> Iterator[Edge]:
+    """The edges, of which those to a negative number lead to a state counted from the last one."""
+    for each in edges:
+        is_ending = each.target is not None and each.target < 0
+        yield replace(each, target=states + (each.target or 0)) if is_ending else each
 
 
 MOST_IN_TREE = 4
@@ -100,11 +173,11 @@ def _tree(query: AnalysedQuery, alternative: Alternative) -> Automaton:
 
     grow(0, ())
     final = len(states)
-    edges = [replace(each, target=final) if each.target == -1 else each for each in edges]
     text = _ChainText(query, alternative, current_event(parts[0]))
     filters = filters_of(alternative, text, [None] * len(alternative.negations))
     pattern = ast.Sequence if alternative.is_sequence else ast.Conjunction
-    return Automaton(pattern(parts), (*states, State(FINAL, None)), tuple(edges), filters)
+    ending = tuple(_ending(edges, final + 1))
+    return Automaton(pattern(parts), (*states, State(FINAL, None)), ending, filters)
 
 
 def _rarest(name: str, left: int) -> Conjuncts:

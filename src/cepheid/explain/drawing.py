@@ -61,8 +61,8 @@ def write_mermaid(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
     lines: list[str] = []
     for number, automaton in enumerate(automata, start=1):
         shown = print_pattern(query.query.pattern)
-        if len(automata) > 1:
-            shown = f"alternative {number}: {print_pattern(automaton.pattern)}"
+        if len(query.alternatives) > 1:
+            shown = automaton.heading(number)
         lines += [
             f"subgraph states_{number}[{quoted([shown])}]",
             *_indented(["direction LR", *_states(automaton, f"s{number}_")]),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 
-from cepheid.analysis.model import Alternative
+from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.engines.base.engine import StandingStacks
 from cepheid.engines.stacks.layout import NONE
 from cepheid.errors import OptionError
@@ -67,11 +67,7 @@ class _Partition:
 def draw_standing_stacks(planned: PlannedQuery, events: Events) -> str:
     """The stacks after the last event, and the matches that the last event completes."""
     query = planned.analysed
-    if len(events) > MOST_EVENTS:
-        raise OptionError(
-            f"a picture of stacks shows at most {MOST_EVENTS} events, and there are "
-            f"{len(events):,}; give fewer events, such as the first {MOST_EVENTS}"
-        )
+    check_few(events, "stacks")
     session = new_run(planned.task)
     assert isinstance(session, Session)
     last = len(events) - 1
@@ -81,18 +77,9 @@ def draw_standing_stacks(planned: PlannedQuery, events: Events) -> str:
         for match in part
     ]
     completed = [match for match in found if max(match.values()) == last]
-    labels = _labels(events)
-    said = []
-    if query.query.condition is not None:
-        said.append(f"WHERE {print_expression(query.query.condition, query.query)}")
-    if query.query.window is not None:
-        said.append(f"WITHIN {print_window(query.query.window)}")
-    pattern = visible(print_pattern(query.query.pattern))
+    labels = event_labels(events)
     canvas = Canvas("stacks", _STYLE, _MARKERS)
-    canvas.paragraph(pattern, "heading")
-    if said:
-        canvas.paragraph(visible(" ".join(said)), "note")
-    canvas.paragraph(f"read: {' '.join(labels)}", "")
+    pattern = begun_picture(canvas, query, labels)
     alternatives = zip(query.alternatives, session.stacks(), strict=True)
     for number, (alternative, standing) in enumerate(alternatives, start=1):
         if len(query.alternatives) > 1:
@@ -103,7 +90,31 @@ def draw_standing_stacks(planned: PlannedQuery, events: Events) -> str:
     return canvas.document(f"Instance stacks of {pattern}")
 
 
-def _labels(events: Events) -> list[str]:
+def check_few(events: Events, what: str) -> None:
+    """Refuse more events than a picture can show."""
+    if len(events) > MOST_EVENTS:
+        raise OptionError(
+            f"a picture of {what} shows at most {MOST_EVENTS} events, and there are "
+            f"{len(events):,}; give fewer events, such as the first {MOST_EVENTS}"
+        )
+
+
+def begun_picture(canvas: Canvas, query: AnalysedQuery, labels: Sequence[str]) -> str:
+    """Write the query and the events that were read; the pattern, as text."""
+    said = []
+    if query.query.condition is not None:
+        said.append(f"WHERE {print_expression(query.query.condition, query.query)}")
+    if query.query.window is not None:
+        said.append(f"WITHIN {print_window(query.query.window)}")
+    pattern = visible(print_pattern(query.query.pattern))
+    canvas.paragraph(pattern, "heading")
+    if said:
+        canvas.paragraph(visible(" ".join(said)), "note")
+    canvas.paragraph(f"read: {' '.join(labels)}", "")
+    return pattern
+
+
+def event_labels(events: Events) -> list[str]:
     """The type and time of each event; only the time of day if all events are of one day."""
     moments = [events.time_axis.decode_one(int(ticks)) for ticks in events.ticks]
     clocks = [moment for moment in moments if isinstance(moment, datetime)]

@@ -71,10 +71,9 @@ def draw_automata(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
         said += f", WITHIN {print_window(query.query.window)}"
     canvas.paragraph(said, "note")
     for number, automaton in enumerate(automata, start=1):
-        if len(automata) > 1:
+        if len(query.alternatives) > 1:
             canvas.rule()
-            shown = visible(print_pattern(automaton.pattern))
-            canvas.paragraph(f"alternative {number}: {shown}", "heading")
+            canvas.paragraph(visible(automaton.heading(number)), "heading")
         _Drawing(automaton, canvas).draw()
     return canvas.document(f"Automaton of {pattern}")
 
@@ -169,27 +168,30 @@ class _Drawing:
     def _in_tree(self, y: float) -> list[_Node]:
         """The states in columns by the number of bound components, each beside its next states.
 
-        The edges are in the order of a search from the root, so that the last ones of each branch
-        lead to the final state.
+        The edges are in the order of a search from the root, and each edge to a final state has a
+        row of its own.
         """
-        final = len(self._automaton.states) - 1
+        states = self._automaton.states
         column = {0: 0}
         rows: dict[int, float] = {}
-        for edge in self._edges:
-            assert edge.target is not None
-            column[edge.target] = column[edge.source] + 1
-            if edge.target == final:
-                rows[edge.source] = y + len(rows) * (2 * RADIUS + TREE_GAP)
-        rows[final] = sum(rows.values()) / len(rows)
-        for ix in reversed(range(final)):
-            if ix not in rows:
-                below = [edge.target for edge in self._edges if edge.source == ix]
-                rows[ix] = sum(rows[each] for each in below if each is not None) / len(below)
+        lanes: dict[tuple[int, int], float] = {}
+        forward = [(edge.source, edge.target) for edge in self._edges if edge.target is not None]
+        for source, target in forward:
+            column[target] = column[source] + 1
+            if states[target].is_final:
+                lanes[source, target] = y + len(lanes) * (2 * RADIUS + TREE_GAP)
+        for ix in reversed(range(len(states))):
+            beside = [
+                lanes.get((source, target), rows.get(target, y))
+                for source, target in forward
+                if ix == (target if states[ix].is_final else source)
+            ]
+            rows[ix] = sum(beside) / len(beside)
         names = [state.name for state in self._automaton.states]
         half = max(RADIUS, *(text_width(name) * LETTER * 1.1 / 2 + 6 for name in names))
         return [
             _Node(MARGIN + GAP / 2 + half + column[ix] * (2 * half + GAP), rows[ix], half, False)
-            for ix in range(final + 1)
+            for ix in range(len(states))
         ]
 
     def _gap(self, ix: int) -> float:

@@ -45,7 +45,7 @@ from cepheid.snapshots import Arrays, Parts, part, prefixed
 from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
-    from cepheid.engines.base.engine import StandingStacks
+    from cepheid.engines.base.engine import StandingBuffer, StandingStacks
     from cepheid.matches.compressed import CompressedMatches
 
 _EXACT = 2.0**53
@@ -297,6 +297,10 @@ class Session(QuerySession):
         """The instance stacks of each alternative after the last event read."""
         now = self._window.now if self._window.is_time else self._retained.next_number - 1
         return [each.engine.standing(0 if now is None else now) for each in self._alternatives]
+
+    def buffers(self) -> list[StandingBuffer]:
+        """The versioned buffer of each alternative after the last event read."""
+        return [each.engine.selected() for each in self._alternatives]
 
     def count(self, events: Events) -> int | None:
         """The number of matches of a whole stream, without building them.

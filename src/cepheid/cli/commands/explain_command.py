@@ -50,6 +50,13 @@ def explain(
             "--stacks", help="Draw the instance stacks after the events instead, as an SVG picture."
         ),
     ] = False,
+    buffer: Annotated[
+        bool,
+        typer.Option(
+            "--buffer",
+            help="Draw the versioned buffer of nfa_b after the events instead, as an SVG picture.",
+        ),
+    ] = False,
     file: Annotated[
         Path | None, typer.Option("-o", metavar="FILE", help="The output file; stdout by default.")
     ] = None,
@@ -59,20 +66,22 @@ def explain(
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match; the query is checked against their columns,
-               and nothing is matched except with --stacks
+               and nothing is matched except with --stacks and --buffer
     """
-    if mermaid + svg + stacks > 1:
-        raise typer.BadParameter("--mermaid, --svg and --stacks are drawings; choose one")
+    if mermaid + svg + stacks + buffer > 1:
+        raise typer.BadParameter("--mermaid, --svg, --stacks and --buffer are drawings; choose one")
     query, known = request.any_query(), request.known_schema()
     evaluation, time = request.evaluation, time_columns(request.time)
-    is_drawn = mermaid or svg or stacks
+    is_drawn = mermaid or svg or stacks or buffer
     if bounds and (is_drawn or isinstance(query, RowPatternQuery | CompiledScript)):
         raise typer.BadParameter("--bounds is for the text about a single SASE+ query")
     if basic and (not (mermaid or svg) or isinstance(query, RowPatternQuery)):
         raise typer.BadParameter("--basic is for --mermaid and --svg of a SASE+ query")
     if isinstance(query, RowPatternQuery):
-        if stacks:
-            raise typer.BadParameter("--stacks is for SASE+ queries, not for MATCH_RECOGNIZE")
+        if stacks or buffer:
+            raise typer.BadParameter(
+                "--stacks and --buffer are for SASE+ queries, not for MATCH_RECOGNIZE"
+            )
         drawing = "svg" if svg else "mermaid"
         text = query.automaton(drawing) if is_drawn else query.explain(known) + "\n"
     elif isinstance(query, CompiledScript):
@@ -81,6 +90,8 @@ def explain(
         text = query.explain(known, evaluation=evaluation, time=time, type=request.type) + "\n"
     elif stacks:
         text = query.stacks(request.source(), **request.reading())
+    elif buffer:
+        text = query.buffer(request.source(), **request.reading())
     elif mermaid or svg:
         drawing = "svg" if svg else "mermaid"
         text = query.automaton(drawing, schema=known, evaluation=evaluation, basic=basic)

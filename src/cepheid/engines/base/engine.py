@@ -72,6 +72,29 @@ class StandingStacks:
 
 
 @dataclass(frozen=True, slots=True)
+class StandingBuffer:
+    """What runs have selected, in a versioned buffer, and the runs that are left.
+
+    A row of ``pointers`` leads from an entry to the one selected before it, or to none (-1); it is
+    labelled with a version, as a row of ``runs`` is.
+    """
+
+    entries: npt.NDArray[np.void]
+    pointers: npt.NDArray[np.void]
+    versions: npt.NDArray[np.void]
+    runs: tuple[tuple[int, int, int], ...]
+    """The version, the state and the latest entry of each run."""
+
+    def dewey(self, version: int) -> str:
+        """A version as a dewey number, such as ``1.0.1``."""
+        digits: list[str] = []
+        while version >= 0:
+            digits.insert(0, str(int(self.versions[version]["digit"])))
+            version = int(self.versions[version]["parent"])
+        return ".".join(digits)
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """What a session knows when an engine restores its state.
 
@@ -146,6 +169,10 @@ class Engine(ABC):
 
     def standing(self, now: int) -> StandingStacks:
         """The instance stacks at a time, for an engine that has them."""
+        raise NotImplementedError
+
+    def selected(self) -> StandingBuffer:
+        """The versioned buffer of an engine that has one."""
         raise NotImplementedError
 
     @abstractmethod

@@ -80,12 +80,11 @@ def _are_among(names: tuple[str, ...], types: frozenset[str]) -> Int64s:
 class EventBatch:
     """Consecutive events of a stream; ``first_event`` is the number of the first one.
 
-    If the events are not consecutive, ``numbers`` are their numbers.
-
-    ``lists`` are the list attributes of all events that a predicate can reach from here.
+    ``read`` is a column of the events. ``lists`` are the list attributes of all events that a
+    predicate can reach from here.
     """
 
-    table: pa.Table
+    read: Callable[[str], pa.Array | pa.ChunkedArray]
     ticks: Int64s
     type_codes: npt.NDArray[np.int32]
     type_names: tuple[str, ...]
@@ -93,7 +92,6 @@ class EventBatch:
     schema: Schema
     strings: StringCodes
     lists: ListColumns
-    numbers: Int64s | None = None
     _encoded: dict[str, EncodedColumn] = field(default_factory=dict)
     _places: dict[frozenset[str], Int64s] = field(default_factory=dict)
 
@@ -106,16 +104,17 @@ class EventBatch:
         lists: ListColumns | None = None,
     ) -> EventBatch:
         """The events as a batch; without ``lists``, no predicate reads events outside it."""
+        numbers = None if isinstance(events.numbers, int) else events.numbers
+        table, known = events.table, first_event if numbers is None else numbers
         return cls(
-            events.table,
+            lambda attribute: column_of(table, attribute, known),
             events.ticks,
             events.type_codes,
             events.type_names,
             first_event,
             events.schema,
             strings,
-            lists or ListColumns(lambda: events.table, strings, first_event),
-            None if isinstance(events.numbers, int) else events.numbers,
+            lists or ListColumns(lambda: table, strings, first_event),
         )
 
     def __len__(self) -> int:
@@ -127,12 +126,8 @@ class EventBatch:
             self._encoded[attribute] = self._encode(attribute)
         return self._encoded[attribute]
 
-    def _column(self, attribute: str) -> pa.Array | pa.ChunkedArray:
-        numbers = self.first_event if self.numbers is None else self.numbers
-        return column_of(self.table, attribute, numbers)
-
     def _encode(self, attribute: str) -> EncodedColumn:
-        column = self._column(attribute)
+        column = self.read(attribute)
         if kind_of(column.type) is Kind.LIST:
             numbers = np.arange(self.first_event, self.first_event + len(self), dtype=np.int64)
             valid = column.is_valid().to_numpy() if column.null_count else None
@@ -205,7 +200,7 @@ class EventBatch:
 
     def _leaf(self, leaf: Leaf) -> pa.Array:
         assert isinstance(leaf, ast.Attribute | ast.Element)
-        return one_array(self._column(leaf.attribute))
+        return one_array(self.read(leaf.attribute))
 
     def _missing(self, leaf: Leaf) -> Bools:
         """The events of a type without the attribute."""

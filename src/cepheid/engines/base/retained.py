@@ -178,8 +178,8 @@ class Retained:
         """Whether no event between the first and the last one was dropped."""
         return self._gaps is None
 
-    def append(self, batch: Events) -> None:
-        """Add a batch; its events are numbered from ``next_number``.
+    def append(self, batch: Events) -> Events:
+        """Add a batch; its events are numbered from ``next_number``. The batch as it is retained.
 
         :meth:`measured` must then add their places on the window axis and their partitions.
         """
@@ -192,13 +192,14 @@ class Retained:
         if self.latest is None or not _have_same_schema(batch, self.latest):
             self.latest = _empty_like(batch)
         if not len(batch):
-            return
+            return batch
         self._ticks.append(batch.ticks)
         if not self._pieces:
             self._whole = len(batch)
         self._pieces.append(batch)
         if len(self._pieces) > _MANY_PIECES:
             self._join_last(self.latest)
+        return batch
 
     def _join_last(self, latest: Events) -> None:
         """Join the last pieces, until the piece before is twice as long, or long enough."""

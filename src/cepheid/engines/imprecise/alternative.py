@@ -80,7 +80,14 @@ class ImpreciseAlternative:
         self._threshold = threshold
         self._top_k = options.top_k
         self._max_matches = options.max_matches
+        self._nothing = replace(no_matches(self._components), confidences=np.zeros(0))
         self.count = 0
+
+    @property
+    def types(self) -> frozenset[str] | None:
+        """The types of the events that matches and confidences depend on; None for all."""
+        types = self._search.types
+        return types if types is None or self._rivals is None else types | self._rivals.types
 
     @property
     def paths(self) -> int:
@@ -93,7 +100,7 @@ class ImpreciseAlternative:
         ``place_of`` is the place in memory of each event of the frame.
         """
         least = np.array([self._threshold.bound])
-        parts = [replace(no_matches(self._components), confidences=np.zeros(0))]
+        parts = [self._nothing]
         is_first = True
         for signatures, known in self._search.found(frame, not self.has_rivals, least):
             if not signatures.size:
@@ -118,6 +125,8 @@ class ImpreciseAlternative:
                 sure = parts[0].confidences
                 if sure is not None and len(sure) == self._top_k:
                     least[0] = max(least[0], sure.min() * _SLACK)
+        if not sum(map(len, parts)):
+            return parts[0]
         return joined_bindings(parts).moved(lambda events: place_of[events])
 
     def _kept(self, signatures: Signatures, known: Scores, chosen: Int64s) -> Bindings:

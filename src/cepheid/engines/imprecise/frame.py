@@ -47,12 +47,17 @@ class FrameTests:
         self._tests = tests
         self._tables = step_tables(compiled.steps, compiled.columns)
         self._predicate = predicate_address(compiled.source)
+        self._registers: dict[int, Registers] = {}
 
     def registers(self, frame: Frame, runs: int) -> Registers:
-        """Registers of this many runs, for conditions across the events of a frame."""
-        registers = Registers(self._compiled, runs)
-        registers.read(frame.batch)
-        return registers
+        """Registers of this many runs or more, for conditions across the events of a frame.
+
+        The next frame gets the same ones.
+        """
+        if runs not in self._registers:
+            self._registers[runs] = Registers(self._compiled, runs)
+        self._registers[runs].read(frame.batch)
+        return self._registers[runs]
 
     def conditions(self, registers: Registers) -> Conditions:
         """The conditions across events, which read and fill these registers."""
@@ -67,19 +72,26 @@ class FrameTests:
             mask[partition_of < 0] = 0
         borders = np.zeros((len(self._tests), partitions + 1), dtype=np.int64)
         reach = np.zeros(len(self._tests), dtype=np.int64)
-        lists = []
+        lengths = frame.intervals.upper - frame.intervals.lower
+        lists = [np.zeros(0, np.int64)]
         begun = 0
         for bit, test in enumerate(self._tests):
-            places = np.flatnonzero(mask & (1 << bit)) if test.types else np.zeros(0, np.int64)
+            borders[bit] = begun
+            places = (mask & (1 << bit)).nonzero()[0] if test.types else lists[0]
+            if not len(places):
+                continue
             if partitions > 1:
                 own = partition_of[places]
                 places = places[np.argsort(own, kind="stable")]
-                borders[bit, 1:] = np.cumsum(np.bincount(own, minlength=partitions))
+                borders[bit, 1:] += np.cumsum(np.bincount(own, minlength=partitions))
             else:
-                borders[bit, 1] = len(places)
-            borders[bit] += begun
+                borders[bit, 1] += len(places)
             begun += len(places)
-            if len(places):
-                reach[bit] = (frame.intervals.upper[places] - frame.intervals.lower[places]).max()
+            reach[bit] = lengths[places].max()
             lists.append(places)
-        return Candidates(np.concatenate(lists).astype(np.int64), borders, reach), mask
+        return Candidates(np.concatenate(lists), borders, reach), mask
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types of the events that can pass a test."""
+        return frozenset(name for test in self._tests for name in test.types)

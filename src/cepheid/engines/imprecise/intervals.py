@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
@@ -35,6 +36,39 @@ _SURE = 1e-6
 _LONGEST_REACH = 1 << 60
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is declared of uncertain times, in ticks of a time column.
+
+    ``granule`` is the length of an instant. An event can be away from its time by ``reaches`` of
+    its type, or ``others``.
+    """
+
+    axis: TimeAxis
+    granule: int
+    reaches: Mapping[str, int]
+    others: int
+
+    @classmethod
+    def of(cls, axis: TimeAxis, uncertain: UncertainTime) -> Declared:
+        """What is declared, for events with this time column."""
+        return cls(axis, granule_of(axis, uncertain), *_reaches(axis, uncertain))
+
+    @property
+    def longest_reach(self) -> int:
+        """The most ticks by which an event can begin before the time in its column."""
+        return max([self.others, *self.reaches.values()])
+
+    def longest(self, uncertain: UncertainTime) -> int | None:
+        """The length, in instants, that no interval of the stream exceeds, if it is known."""
+        if uncertain.max_uncertainty is not None:
+            extent = read_extent("max_uncertainty", uncertain.max_uncertainty)
+            return -floor(-_ticks(self.axis, "max_uncertainty", extent) / self.granule)
+        if uncertain.uncertainty is None:
+            return 0 if uncertain.upper is None else None
+        return -(-2 * self.longest_reach // self.granule)
+
+
 def granule_of(axis: TimeAxis, uncertain: UncertainTime) -> int:
     """The number of ticks of an instant."""
     if uncertain.granularity is None:
@@ -48,26 +82,16 @@ def granule_of(axis: TimeAxis, uncertain: UncertainTime) -> int:
     return int(ticks)
 
 
-def longest_declared(axis: TimeAxis, uncertain: UncertainTime, granule: int) -> int | None:
-    """The length, in instants, that no interval of the stream exceeds, if it is known."""
-    if uncertain.max_uncertainty is not None:
-        extent = read_extent("max_uncertainty", uncertain.max_uncertainty)
-        return -floor(-_ticks(axis, "max_uncertainty", extent) / granule)
-    if uncertain.uncertainty is None:
-        return 0 if uncertain.upper is None else None
-    return -(-2 * longest_reach(axis, uncertain) // granule)
+def read_intervals(
+    events: Events, uncertain: UncertainTime, declared: Declared | None = None
+) -> Intervals:
+    """The intervals of the events; refused if one ends before it begins.
 
-
-def longest_reach(axis: TimeAxis, uncertain: UncertainTime) -> int:
-    """The most ticks by which an event can begin before the time in its column."""
-    by_type, others = _reaches(axis, uncertain)
-    return max([others, *by_type.values()])
-
-
-def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
-    """The intervals of the events; refused if one ends before it begins."""
+    ``declared`` is what is declared, if it is known.
+    """
     axis = events.time_axis
-    granule = granule_of(axis, uncertain)
+    declared = declared or Declared.of(axis, uncertain)
+    granule = declared.granule
     _check_far(axis.column, events.ticks)
     if uncertain.upper is not None:
         lower, upper = events.ticks, _upper_ticks(events, uncertain.upper)
@@ -82,11 +106,13 @@ def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
                 f"{axis.decode_one(int(upper[first]))}; an earliest time is at most the latest one"
             )
     else:
-        by_type, others = _reaches(axis, uncertain)
-        reaches = [by_type.get(name, others) for name in events.type_names]
-        reach = np.array(reaches, dtype=np.int64)[events.type_codes]
+        reach: int | Int64s = declared.others
+        if declared.reaches:
+            by_type = [declared.reaches.get(name, declared.others) for name in events.type_names]
+            reach = np.array(by_type, dtype=np.int64)[events.type_codes]
         lower, upper = events.ticks - reach, events.ticks + reach
-    lower, upper = lower // granule, upper // granule
+    if granule > 1:
+        lower, upper = lower // granule, upper // granule
     longest = int((upper - lower).max()) + 1 if len(lower) else 0
     if longest > MOST_INSTANTS:
         raise OptionError(

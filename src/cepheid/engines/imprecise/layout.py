@@ -62,6 +62,10 @@ class Candidates(NamedTuple):
         counted: Int64s = self.borders[:, -1] - self.borders[:, 0]
         return counted
 
+    def of(self, test: int) -> Int64s:
+        """The events that pass a test."""
+        return self.places[self.borders[test, 0] : self.borders[test, -1]]
+
 
 class Batch(NamedTuple):
     """The events in memory in the order of their earliest times.
@@ -263,8 +267,8 @@ AT_START, AT_END = -1, -2
 # What a search is given and where it is: the fields of its control array.
 (
     WINDOW, IS_NEXT, LEAST_TIME, ONLY_FRESH, PARTITION, DEPTH, RESUME_AT, IDS, MATCHES, PATHS,
-    POINT_TIME, POINT_ENTRIES, FRESH_FIRST, ENDS_FROM, ENDS_BEFORE, BEGINS_BEFORE, SECOND_FROM,
-    SECOND_UNTIL, CONTROL_SIZE,
+    POINT_TIME, POINT_ENTRIES, FRESH_FIRST, ENDS_FROM, ENDS_BEFORE, BEGINS_BEFORE, LAST_FROM,
+    DECIDES, CONTROL_SIZE,
 ) = range(19)  # fmt: skip
 
 NEED_OUTPUT, NEED_DEPTH, NEED_RUNS = 1, 2, 3

@@ -45,6 +45,11 @@ class PartialOrderSearch:
         """The number of partial matches that were looked at."""
         return sum(each.paths for each in self._searches)
 
+    @property
+    def types(self) -> frozenset[str] | None:
+        """The types of the events that signatures depend on."""
+        return frozenset().union(*(each.tests.types for each in self._searches))
+
     def found(self, frame: Frame, only_fresh: bool, least_confidence: Floats) -> Iterator[Block]:
         """The signatures with their scores, as one block; events are as in the first alternative.
 

@@ -84,6 +84,7 @@ class RivalSearch:
         self._negations = [ViolationSearch(test, window, signatures.drive) for test in negations]
         self._waits = any(test.waits for test in negations)
         self.looks_back = any(not test.after for test in negations)
+        self.types = frozenset(name for test in negations for name in test.test.types)
         # What tests conditions across events in the frame that is looked at.
         self.conditions: Conditions
         self._registers: Registers

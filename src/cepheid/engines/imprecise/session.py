@@ -19,19 +19,12 @@ import numpy as np
 from cepheid.analysis.needs import string_operations
 from cepheid.budget import Budget
 from cepheid.engines.base.evaluation import IMPRECISE
-from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.query_session import QuerySession, SessionTask
 from cepheid.engines.base.retained import Retained
 from cepheid.engines.imprecise.alternative import ImpreciseAlternative, Threshold, most_confident
-from cepheid.engines.imprecise.frame import LONG_AGO, Frame
-from cepheid.engines.imprecise.intervals import (
-    are_far,
-    granule_of,
-    longest_declared,
-    longest_reach,
-    read_intervals,
-)
+from cepheid.engines.imprecise.intervals import are_far
 from cepheid.engines.imprecise.layout import Intervals
+from cepheid.engines.imprecise.memory import FrameMemory
 from cepheid.engines.imprecise.plan import by_variables
 from cepheid.errors import EventError, warn
 from cepheid.events.arrays import Int64s
@@ -64,13 +57,14 @@ class ImpreciseSession(QuerySession):
         self._budget = Budget()
         self._window_ticks = task.window
         self._uncertain = task.uncertain
-        self._strings = StringCodes(string_operations(task.query))
+        strings = StringCodes(string_operations(task.query))
+        self._memory = FrameMemory(retained, task.uncertain, strings)
         self._rows = 0
         self._settled = self._begun = NEVER
         self._longest = 0
         self._violations = self._late = 0
-        self._upper = np.zeros(0, dtype=np.int64)
         self._alternatives: list[ImpreciseAlternative] = []
+        self._types: frozenset[str] | None = None
         self._granule = 1
         self._window = _LONGEST_WINDOW
 
@@ -91,7 +85,7 @@ class ImpreciseSession(QuerySession):
         """The matches of fresh events and those that are decided now; other events are evicted."""
         settled = max(settled, self._settled, self._begun - self._longest)
         bindings = self._evaluate(first_fresh, settled)
-        matches = Matches(self._query.query, self._retained.events, [bindings], budget=self._budget)
+        matches = Matches(self._query.query, self._retained.view, [bindings], budget=self._budget)
         self._evict()
         return matches
 
@@ -99,14 +93,25 @@ class ImpreciseSession(QuerySession):
         """Retain the events of a batch; the number of the first one."""
         self._open(batch.time_axis)
         first_number = self._retained.next_number
-        self._retained.append(self._on_time(batch))
+        self._memory.append(*self._needed(*self._on_time(batch)))
         self._rows += len(batch)
         return first_number
+
+    def _needed(self, batch: Events, intervals: Intervals) -> tuple[Events, Intervals]:
+        """The events that a match or its confidence can depend on, and their intervals."""
+        types = self._types
+        if types is None or types.issuperset(batch.type_names):
+            return batch, intervals
+        are_needed = np.array([name in types for name in batch.type_names], dtype=np.bool_)
+        places = are_needed[batch.type_codes].nonzero()[0]
+        if len(places) == len(batch):
+            return batch, intervals
+        return (batch.take(places) if len(places) else batch.slice(0, 0)), intervals.take(places)
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream."""
         self._open(events.time_axis)
-        self._notice(events, read_intervals(events, self._uncertain))
+        self._notice(events, self._memory.intervals_of(events))
         self._retained.append(events)
         self._rows += len(events)
         return [self._evaluate(0, END)]
@@ -119,7 +124,7 @@ class ImpreciseSession(QuerySession):
     @property
     def lead(self) -> int:
         """The most ticks by which an event can begin before the time in its column."""
-        return longest_reach(self.time_axis, self._uncertain)
+        return self._memory.declared(self.time_axis).longest_reach
 
     @property
     def metrics(self) -> Metrics:
@@ -145,7 +150,7 @@ class ImpreciseSession(QuerySession):
             return None
         if not len(self._retained):
             return None if self._settled == NEVER else self._settled * self._granule
-        latest = int(read_intervals(self._retained.events, self._uncertain).upper.max())
+        latest = int(self._memory.intervals.upper.max())
         return (latest + self._reach + 1) * self._granule
 
     def snapshot_parts(self) -> Parts:
@@ -172,6 +177,7 @@ class ImpreciseSession(QuerySession):
             check_values(header, {name: "integer"})
             require(NEVER <= header[name] <= END, f"{name!r} is no time")
         super().load(header, arrays)
+        self._memory.forget()
         require(not are_far(self._retained.events.ticks).any(), "retained events have no times")
         self._settled, self._begun = header["settled"], header["begun"]
         self._longest, self._rows = header["longest"], header["rows"]
@@ -181,7 +187,7 @@ class ImpreciseSession(QuerySession):
         """Compile the alternatives, which depend on the time column, for the first batch."""
         if self._alternatives:
             return
-        self._granule = granule_of(axis, self._uncertain)
+        self._granule = self._memory.declared(axis).granule
         if self._window_ticks is not None:
             self._window = min(-(-self._window_ticks // self._granule), _LONGEST_WINDOW)
         clause = self._query.query.confidence
@@ -197,11 +203,16 @@ class ImpreciseSession(QuerySession):
             ImpreciseAlternative(self._query, group, self._window, threshold, self._options)
             for group in by_variables(self._query.alternatives)
         ]
+        types = [each.types for each in self._alternatives]
+        self._types = None if None in types else frozenset().union(*filter(None, types))
 
-    def _on_time(self, batch: Events) -> Events:
-        """The events of a batch that did not come too late; the others are counted."""
-        intervals = read_intervals(batch, self._uncertain)
-        most = longest_declared(batch.time_axis, self._uncertain, self._granule)
+    def _on_time(self, batch: Events) -> tuple[Events, Intervals]:
+        """The events of a batch that did not come too late, and their intervals.
+
+        The others are counted.
+        """
+        intervals = self._memory.intervals_of(batch)
+        most = self._memory.declared(batch.time_axis).longest(self._uncertain)
         declared = self._uncertain.max_uncertainty
         if declared is not None and most is not None and intervals.longest > most:
             row = int(batch.rows[int(np.argmax(intervals.upper - intervals.lower))])
@@ -213,7 +224,7 @@ class ImpreciseSession(QuerySession):
         self._notice(batch, intervals)
         self._longest = max(self._longest, intervals.longest) if most is None else most
         if not late.any():
-            return batch
+            return batch, intervals
         self._late += int(late.sum())
         row = int(batch.rows[int(np.flatnonzero(late)[0])])
         warn(
@@ -222,11 +233,16 @@ class ImpreciseSession(QuerySession):
             "matches already. Give the longest interval as max_uncertainty, or feed events closer "
             "to time order"
         )
-        return batch.take(np.flatnonzero(~late))
+        on_time = np.flatnonzero(~late)
+        return batch.take(on_time), intervals.take(on_time)
 
     def _notice(self, batch: Events, intervals: Intervals) -> None:
         """Count the events that come after one that is certain to be later, in arrival order."""
         if not len(batch):
+            return
+        if len(batch) == 1:
+            self._violations += int(intervals.upper[0] < self._begun)
+            self._begun = max(self._begun, int(intervals.lower[0]))
             return
         by_row = np.argsort(batch.rows, kind="stable")
         latest = np.maximum.accumulate(np.concatenate([[self._begun], intervals.lower[by_row]]))
@@ -241,44 +257,30 @@ class ImpreciseSession(QuerySession):
             return self._found(first_fresh, settled)
 
     def _found(self, first_fresh: int, settled: int) -> Bindings:
-        retained = self._retained
-        found = [self.nothing]
-        base = 0
-        if len(retained):
-            intervals = read_intervals(retained.events, self._uncertain)
-            self._upper = intervals.upper
-            order = np.argsort(intervals.lower, kind="stable")
-            frame = self._frame(intervals, order, first_fresh, settled)
-            has_fresh = bool(frame.fresh.any())
+        retained, decided = self._retained, self._settled
+        found, base = [], 0
+        has_fresh, has_settled = retained.next_number > first_fresh, settled > decided
+        searched = [
+            each for each in self._alternatives if (has_settled if each.has_rivals else has_fresh)
+        ]
+        if len(retained) and searched:
+            frame, order = self._memory.frame(first_fresh, decided, settled)
             base = frame.base
-            found += [
-                with_variables(each.found(frame, order), self._components)
-                for each in self._alternatives
-                if has_fresh or each.has_rivals
-            ]
+            for each in searched:
+                matches = each.found(frame, order)
+                if len(matches):
+                    found.append(with_variables(matches, self._components))
+        self._settled = settled
+        if not found:
+            return self.nothing
         matches = joined_bindings(found)
         if self._options.top_k is not None:
             matches = most_confident(matches, self._options.top_k)
         else:
             matches = matches.pick(_by_time(matches))
-        self._settled = settled
         starts = (matches.starts + base) * self._granule
         ends = (matches.ends + base) * self._granule
         return replace(matches, known_times=MatchTimes.of(starts, ends))
-
-    def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
-        events, lower = self._retained.events, intervals.lower
-        ordered = events if (lower[1:] >= lower[:-1]).all() else events.take(order)
-        fresh = (self._retained.numbers[order] >= first_fresh).astype(np.int64)
-        base = int(lower.min())
-        return Frame(
-            EventBatch.of(ordered, 0, self._strings),
-            intervals.take(order, base),
-            fresh,
-            base,
-            max(self._settled, LONG_AGO),
-            settled,
-        )
 
     @property
     def _reach(self) -> int:
@@ -297,10 +299,10 @@ class ImpreciseSession(QuerySession):
         """
         if not len(self._retained) or self._settled == NEVER:
             return
-        wanted = self._upper > self._settled - self._reach
+        wanted = self._memory.intervals.upper > self._settled - self._reach
         # Dropping costs a copy of the rest: it pays if at least half goes.
         if 2 * np.count_nonzero(wanted) <= len(wanted):
-            self._retained.keep(wanted)
+            self._memory.keep(wanted)
 
 
 def _by_time(matches: Bindings) -> Int64s:

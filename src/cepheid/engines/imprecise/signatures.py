@@ -90,6 +90,11 @@ class SignatureSearch:
         self._registers: Registers
         self._joint_registers: Registers
 
+    @property
+    def types(self) -> frozenset[str] | None:
+        """The types of the events that signatures depend on; None for all."""
+        return None if self.is_contiguous else self.tests.types
+
     def found(self, frame: Frame, only_fresh: bool, least_confidence: Floats) -> Iterator[Block]:
         """The signatures, in blocks that are valid until the next.
 
@@ -110,7 +115,7 @@ class SignatureSearch:
 
                 blocks = search_from_any_state(self, least_confidence)
             elif method == SELECTIVITY:
-                order = self._order_from([int(np.argmin(counts))], counts, by_count=True)
+                order = self._order_from(int(np.argmin(counts)), counts, by_count=True)
                 blocks = self.in_order(order, least_confidence)
             elif method == _NEW_EVENTS:
                 blocks = self._from_new_events(counts, least_confidence)
@@ -148,8 +153,8 @@ class SignatureSearch:
         self.control[layout.IS_NEXT] = self.is_next
         self.control[layout.ONLY_FRESH] = only_fresh
         self.control[layout.DEPTH] = -1
-        self.control[[layout.ENDS_FROM, layout.SECOND_FROM]] = -FAR
-        self.control[[layout.ENDS_BEFORE, layout.BEGINS_BEFORE, layout.SECOND_UNTIL]] = FAR
+        self.control[[layout.ENDS_FROM, layout.LAST_FROM]] = -FAR
+        self.control[[layout.ENDS_BEFORE, layout.BEGINS_BEFORE]] = FAR
         self.control[layout.LEAST_TIME] = frame.decided - frame.base
         if only_fresh:
             fresh = np.flatnonzero(frame.fresh)
@@ -261,47 +266,57 @@ class SignatureSearch:
         fresh = int(np.bitwise_or.reduce(self.mask[self._frame.fresh > 0], initial=0))
         for slot in range(len(counts)):
             if fresh >> (2 * slot) & 1:
-                yield from self._from_slots([slot], counts, least_confidence)
+                yield from self._from_slot(slot, counts, least_confidence)
 
     def _decided_now(self, counts: Int64s, least_confidence: Floats) -> Iterator[Signatures]:
         """The signatures that can be decided now, and could not be before.
 
         That is a window after the latest time of the first event if they wait. Otherwise it is the
-        latest time of the last event: its end, or that of the window if it is over earlier.
+        latest time of the last event: its end, or that of the window if it is over earlier. The
+        window ends when the first event that is too early for the others ends.
         """
         control, last, width = self.control, len(counts) - 1, self.window - 1
         since = max(self._frame.decided - self._frame.base, -FAR)
         until = min(self._frame.settled - self._frame.base, FAR)
-        if self._waits:
-            control[layout.ENDS_FROM], control[layout.BEGINS_BEFORE] = since - width, until - width
-            yield from self._from_slots([0], counts, least_confidence)
+        if not self._waits:
+            control[layout.ENDS_FROM], control[layout.ENDS_BEFORE] = since, until
+            yield from self._from_slot(last, counts, least_confidence)
+            control[layout.LAST_FROM] = until
+        if not self._waits and until == FAR:
             return
-        control[layout.ENDS_FROM], control[layout.ENDS_BEFORE] = since, until
-        yield from self._from_slots([last], counts, least_confidence)
-        if last and until < FAR:
-            control[layout.ENDS_FROM], control[layout.ENDS_BEFORE] = until, FAR
-            control[layout.BEGINS_BEFORE] = until
-            control[layout.SECOND_FROM] = since - width
-            control[layout.SECOND_UNTIL] = until - width - 1
-            yield from self._from_slots([last, 0], counts, least_confidence)
+        control[layout.DECIDES] = 1
+        for slot in range(last + self._waits):
+            ahead = width - int(self.apart[0, slot])
+            ends_before = FAR if until == FAR else until - ahead
+            control[layout.ENDS_FROM], control[layout.ENDS_BEFORE] = since - ahead, ends_before
+            control[layout.BEGINS_BEFORE] = ends_before
+            yield from self._from_slot(slot, counts, least_confidence)
 
-    def _from_slots(
-        self, slots: list[int], counts: Int64s, least_confidence: Floats
+    def _from_slot(
+        self, slot: int, counts: Int64s, least_confidence: Floats
     ) -> Iterator[Signatures]:
-        """The signatures, binding these components first.
+        """The signatures, binding this component first.
 
         If the next event is taken, it says most about the component before it.
         """
-        order = self._order_from(slots, counts, by_count=not self.is_next)
+        if not self._may_begin(slot):
+            return
+        order = self._order_from(slot, counts, by_count=not self.is_next)
         self.control[layout.PARTITION], self.control[layout.DEPTH] = 0, -1
         yield from self.in_order(order, least_confidence)
 
-    def _order_from(self, slots: list[int], counts: Int64s, *, by_count: bool) -> Int64s:
-        """All components, these first: then those compared with an earlier one, then rare ones.
+    def _may_begin(self, slot: int) -> bool:
+        """Whether the component has an event that can be bound first."""
+        ends = self.batch.intervals.upper[self.batch.candidates.of(2 * slot)]
+        since, before = self.control[[layout.ENDS_FROM, layout.ENDS_BEFORE]]
+        return bool(((ends >= since) & (ends < before)).any())
+
+    def _order_from(self, slot: int, counts: Int64s, *, by_count: bool) -> Int64s:
+        """All components, this one first: then those compared with an earlier one, then rare ones.
 
         If not ``by_count``, the others follow from the last to the first.
         """
-        order, bound = list(slots), sum(1 << slot for slot in slots)
+        order, bound = [slot], 1 << slot
         tests = [test.bound for test in self._joint_compiled.tests]
         while len(order) < len(counts):
             reached = 0

@@ -92,21 +92,33 @@ def upper_confidence(events, vlb, vub, intervals):
 
 
 @helper
-def _can_be_completed(events, vlb, vub, apart, second, candidates, partition, lower):
+def _can_be_completed(events, vlb, vub, apart, last_from, candidates, partition, lower):
     """Whether each component without an event has a candidate between its bounds.
 
-    ``second`` is the component that is bound next, and between which times it must be.
+    The event of the last component must end at ``last_from`` or later.
     """
     for slot in range(len(events)):
         if events[slot] == UNBOUND:
             low, high = bounds_of(events, vlb, vub, slot, apart)
-            if slot == second[0]:
-                low, high = max(low, second[1]), min(high, second[2])
+            if slot + 1 == len(events):
+                low = max(low, last_from)
             place = first_reaching(candidates, 2 * slot, partition, lower, low)
             stop = candidates.borders[2 * slot, partition + 1]
             if place == stop or lower[candidates.places[place]] > high:
                 return False
     return True
+
+
+@helper
+def _decides_before(events, first, slot, event, apart, upper):
+    """Whether this event says more than that of component ``first`` of the end of a window.
+
+    The window ends with the latest time that the first event of the match can have. Of events that
+    say the same, that of the first component decides.
+    """
+    own = upper[event] - apart[0, slot]
+    other = upper[events[first]] - apart[0, first]
+    return own < other or (own == other and slot < first)
 
 
 @helper
@@ -142,14 +154,16 @@ def search_in_order(control, batch, conditions, joint, bound_at, least_confidenc
     """Write the signatures, binding the components in the given order; resumes where it stopped.
 
     The first event bound ends at ENDS_FROM or later and before ENDS_BEFORE, and begins before
-    BEGINS_BEFORE; the second one can be from SECOND_FROM to SECOND_UNTIL. With
-    FRESH_FIRST it is fresh, and no event of a component before it in the pattern is: then searches
-    that begin with each component find every signature with a fresh event once. With IS_NEXT, no
-    condition across events says what could be next.
+    BEGINS_BEFORE; the event of the last component ends at LAST_FROM or later. With
+    FRESH_FIRST the first one is fresh, and no event of a component before it in the pattern is:
+    then searches that begin with each component find every signature with a fresh event once. With
+    DECIDES, it decides when the window of the match ends: then they find every signature once, too.
+    With IS_NEXT, no condition across events says what could be next.
     """
     is_next = control[layout.IS_NEXT] != 0
     window, only_fresh = control[layout.WINDOW], control[layout.ONLY_FRESH] != 0
-    fresh_first = control[layout.FRESH_FIRST] != 0
+    fresh_first, decides = control[layout.FRESH_FIRST] != 0, control[layout.DECIDES] != 0
+    last_from = control[layout.LAST_FROM]
     partition, depth = control[layout.PARTITION], control[layout.DEPTH]
     written, matches = control[layout.IDS], control[layout.MATCHES]
     intervals, candidates, fresh = batch.intervals, batch.candidates, batch.fresh
@@ -167,8 +181,9 @@ def search_in_order(control, batch, conditions, joint, bound_at, least_confidenc
         left -= 1
         if depth < 0:
             depth = 0
-            cursors[0], freshness[0] = borders[2 * order[0], partition], 0
             earliest[0], limits[0] = control[layout.ENDS_FROM], control[layout.BEGINS_BEFORE] - 1
+            cursors[0] = first_reaching(candidates, 2 * order[0], partition, lower, earliest[0])
+            freshness[0] = 0
             clear_registers(conditions, 0)
             for slot in range(count):
                 events[0, slot] = UNBOUND
@@ -193,6 +208,10 @@ def search_in_order(control, batch, conditions, joint, bound_at, least_confidenc
         if upper[event] < earliest[depth] or upper[event] + window - 1 < control[layout.LEAST_TIME]:
             continue
         if depth == 0 and upper[event] >= control[layout.ENDS_BEFORE]:
+            continue
+        if depth > 0 and decides and _decides_before(
+            events[depth], order[0], slot, event, apart, upper
+        ):  # fmt: skip
             continue
         if fresh_first and (
             fresh[event] == 0 if depth == 0 else slot < order[0] and fresh[event] != 0
@@ -238,9 +257,7 @@ def search_in_order(control, batch, conditions, joint, bound_at, least_confidenc
                 matches += 1
             continue
         if depth == 0 and not _can_be_completed(
-            events[1], vlb[1], vub[1], apart,
-            (order[1], control[layout.SECOND_FROM], control[layout.SECOND_UNTIL]),
-            candidates, partition, lower,
+            events[1], vlb[1], vub[1], apart, last_from, candidates, partition, lower,
         ):  # fmt: skip
             continue
         control[layout.PATHS] += 1
@@ -253,9 +270,8 @@ def search_in_order(control, batch, conditions, joint, bound_at, least_confidenc
             after = events[depth, slot + 1]
             between = _latest_before(after, 2 * slot + 2, partition, candidates, intervals)
             first = max(first, between)
-        if depth == 1:
-            first = max(first, control[layout.SECOND_FROM])
-            limits[1] = min(limits[1], control[layout.SECOND_UNTIL])
+        if slot + 1 == count:
+            first = max(first, last_from)
         earliest[depth] = first
         cursors[depth] = first_reaching(candidates, 2 * slot, partition, lower, first)
     control[layout.PARTITION], control[layout.DEPTH] = partition, depth

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
 from cepheid.codegen.steps import NfaB
-from cepheid.engines.base.engine import Chunk, EngineTask, Restored
+from cepheid.engines.base.engine import Chunk, EngineTask, Restored, StandingBuffer
 from cepheid.engines.base.layout import Rows
 from cepheid.engines.nfa_b import layout
 from cepheid.engines.nfa_b.engine import NfaBEngine
@@ -261,6 +261,16 @@ class VersionedEngine(NfaBEngine):
     def _grow_runs(self, size: int) -> None:
         super()._grow_runs(size)
         self._shared = self._shared._replace(version_of=grown(self._shared.version_of, size))
+
+    def selected(self) -> StandingBuffer:
+        """The buffer, and the runs that have not left the window."""
+        runs, used = self._state.runs, self._used
+        live = np.flatnonzero(runs["state"] >= 0)
+        shown = [
+            (int(self._shared.version_of[run]), int(runs["state"][run]), int(runs["head"][run]))
+            for run in live
+        ]
+        return StandingBuffer(used["entries"], used["pointers"], used["versions"], tuple(shown))
 
     @property
     def buffer_bytes(self) -> int:
