@@ -102,6 +102,13 @@ class NegatedComponent:
         """Whether an event after the last one of a match can still violate the negation."""
         return not self.before
 
+    @property
+    def is_decided_by_order(self) -> bool:
+        """Whether the order of events alone decides if an event violates the negation."""
+        own = {self.component.variable}
+        has_place = bool(self.after and self.before) and self.own_window is None
+        return has_place and all(clause.variables <= own for clause in self.clauses)
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:

@@ -6,7 +6,7 @@ represents all chains of events that end in one node of the buffer and start ins
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -46,11 +46,17 @@ _EXACT = 2.0**53
 class ChainPart:
     """The matches of one alternative: chains, and the components that their events belong to.
 
-    Nodes are never dropped, so their numbers are their places.
+    Nodes are never dropped, so their numbers are their places. ``ends`` has the end times of
+    matches with these times of their first and last events.
     """
 
     chains: Chains
     components: Sequence[ast.Component]
+    ends: Callable[[Int64s, Int64s], Int64s]
+
+    def pick(self, finals: Int64s) -> ChainPart:
+        """The matches of some finals."""
+        return replace(self, chains=self.chains._replace(finals=self.chains.finals[finals]))
 
     @cached_property
     def counts(self) -> npt.NDArray[np.float64]:
@@ -97,6 +103,31 @@ class ChainPart:
             at = heads[missing]
             tags[missing], heads[missing] = nodes["tag"][at], nodes["previous"][at]
         return tags >> TAG_SHIFT
+
+    def representatives(self) -> Bindings:
+        """One match of each final, of whose lists only the first and the last event are kept."""
+        nodes, finals = self.chains.nodes, self.chains.finals
+        numbers, heads, after = np.arange(len(finals)), finals["head"].copy(), finals["after"]
+        ended = np.flatnonzero(finals["tag"] >= 0)
+        # What was met: tags, and the finals that they are of; from the last event to the first.
+        tags, of = [finals["tag"][ended]], [ended]
+        while len(numbers := numbers[heads[numbers] >= 0]):
+            at = heads[numbers]
+            tag, previous = nodes["tag"][at], nodes["previous"][at]
+            is_alive = (previous >= 0) & (nodes["youngest"][previous] > after[numbers])
+            heads[numbers] = np.where((tag >= 0) | is_alive, previous, -1 - tag)
+            of.append(numbers[tag >= 0])
+            tags.append(tag[tag >= 0])
+        joined, final = np.concatenate(tags)[::-1], np.concatenate(of)[::-1]
+        order = np.argsort(final, kind="stable")
+        joined, final = joined[order], final[order]
+        # In a list, whose tags are of the same component, all but the ends are left out.
+        group = (final << TAG_SHIFT) + (joined & ((1 << TAG_SHIFT) - 1))
+        is_edge = np.ones(len(group), dtype=np.bool_)
+        is_edge[1:-1] = (group[1:-1] != group[:-2]) | (group[1:-1] != group[2:])
+        joined, final = joined[is_edge], final[is_edge]
+        begins = np.searchsorted(final, np.arange(len(finals) + 1)).astype(np.int64)
+        return Bindings.of_tags(np.ascontiguousarray(joined), begins, list(self.components), 0)
 
     def sample(self, size: int, random: np.random.Generator) -> Bindings:
         """Matches drawn uniformly at random, with replacement."""
@@ -178,27 +209,28 @@ class CompressedMatches:
 
     def expand(self) -> Matches:
         """All matches, built: the result of ``output="all"``."""
-        parts = [self._timed(no_matches([*self._variables.values()]))]
+        parts = [self._nothing]
         with building(self._budget, self._query) as charge:
             for block in self._blocks():
                 charge(block.nbytes)
                 parts.append(block)
-        if len(self._parts) == 1:
-            return self._matches(parts[1:] or parts)
-        matches = joined_bindings(parts)
-        return self._matches([matches.pick(np.argsort(matches.last_events(), kind="stable"))])
+        lasts = np.concatenate([part.last_events() for part in parts])
+        order = np.lexsort((lasts, np.concatenate([part.ends for part in parts])))
+        if (np.diff(order) < 0).any():
+            return self._matches([joined_bindings(parts).pick(order)])
+        return self._matches(parts[1:] or parts)
 
     def sample(self, size: int, seed: int | None = None) -> Matches:
         """Matches drawn uniformly at random, with replacement."""
         if size < 0:
             raise OptionError(f"a sample has at least 0 matches, not {size}")
         random = np.random.default_rng(seed)
-        found = [self._timed(no_matches([*self._variables.values()]))]
+        found = [self._nothing]
         totals = np.array([part.counts.sum() for part in self._parts])
         if totals.sum() and size:
             sizes = random.multinomial(size, totals / totals.sum())
             for part, each in zip(self._parts, sizes.tolist(), strict=True):
-                found.append(self._timed(part.sample(each, random)))
+                found.append(self._timed(part, part.sample(each, random)))
         return self._matches([joined_bindings(found)])
 
     def aggregate(
@@ -322,13 +354,19 @@ class CompressedMatches:
     def _blocks(self) -> Iterator[Bindings]:
         for part in self._parts:
             lister = MatchLister(part.components)
-            yield from map(self._timed, lister.blocks(part.chains, 0, len(self._events)))
+            for block in lister.blocks(part.chains, 0, len(self._events)):
+                yield self._timed(part, block)
 
-    def _timed(self, block: Bindings) -> Bindings:
+    def _timed(self, part: ChainPart, block: Bindings) -> Bindings:
         ticks, block = self._events.ticks, replace(block, in_order=True)
-        times = MatchTimes.of(ticks[block.first_events()], ticks[block.last_events()])
-        block = replace(block, known_times=times)
+        starts = ticks[block.first_events()]
+        ends = part.ends(starts, ticks[block.last_events()])
+        block = replace(block, known_times=MatchTimes.of(starts, ends))
         return with_variables(block, list(self._variables.values()))
+
+    @property
+    def _nothing(self) -> Bindings:
+        return self._timed(self._parts[0], no_matches([*self._variables.values()]))
 
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query, self._events, parts, self.metrics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -108,6 +108,9 @@ class AlternativeRun:
         self._lists = PartitionNumbers()
         # How many matches negations have excluded, and how many events these had.
         self._violated = int64s(2)
+        # The partition of each event, if the matches are kept together.
+        self._keeps_all = task.keeps_all
+        self._partition_of: list[Int64s] = []
         # Pending matches, and the partitions in which events can violate their negations.
         self._nothing = no_matches(self._components), int64s(0)
         self._parts = [self._nothing]
@@ -198,6 +201,8 @@ class AlternativeRun:
         """
         own = self._with_own_partitions(chunk)
         partitions = chunk.partition_of if self._by_test else own.partition_of
+        if self._keeps_all:
+            self._partition_of.append(partitions)
         rows = len(set(self._rows) - {None})
         latest = np.full((rows, len(chunk.events)), 2 * NONE, dtype=np.int64)
         for test, row in zip(self._filters, self._rows, strict=True):
@@ -379,8 +384,30 @@ class AlternativeRun:
         """The block with the times and the completion of its matches."""
         last = block.last_events().astype(np.int64, copy=False)
         starts = retained.ticks[retained.places(block.first_events())]
-        ends = retained.ticks[retained.places(last)]
-        deadlines = [_after(ends, self._own_wait)] if self._own_wait else []
-        deadlines += [_after(starts, self._window)] if self._ends_with_window else []
-        ends = np.maximum.reduce(deadlines) if deadlines else ends
+        ends = self.ends(starts, retained.ticks[retained.places(last)])
         return replace(block, known_times=MatchTimes.of(starts, ends), completed_at=last)
+
+    def ends(self, starts: Int64s, lasts: Int64s) -> Int64s:
+        """The end times of matches with these times of their first and last events."""
+        deadlines = [_after(lasts, self._own_wait)] if self._own_wait else []
+        deadlines += [_after(starts, self._window)] if self._ends_with_window else []
+        return np.maximum.reduce(deadlines) if deadlines else lasts
+
+    def kept_together(
+        self, found: Callable[[], Bindings], retained: Retained, strings: StringCodes
+    ) -> Int64s | None:
+        """Which of the matches that stand for others no event violates; None if all are kept.
+
+        A match and those for which it stands are judged alike. The events are a whole stream.
+        """
+        tests = [test for test, row in zip(self._filters, self._rows, strict=True) if row is None]
+        if not tests:
+            return None
+        matches = found()
+        kept = np.arange(len(matches))
+        partition_of = np.concatenate([int64s(0), *self._partition_of])
+        partitions = partition_of[matches.last_events()]
+        for test in tests:
+            violated = test.violated(matches.pick(kept), partitions[kept], retained, strings)
+            kept = kept[~violated]
+        return kept

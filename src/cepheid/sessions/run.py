@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from cepheid.analysis.needs import warn_of_absent_types
+from cepheid.analysis.rewriting.kept_apart import kept_apart
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.errors import OptionError, list_words
 from cepheid.events.arrays import Int64s
@@ -202,7 +203,7 @@ def run_compressed(planned: PlannedQuery, events: Events) -> CompressedMatches:
         raise OptionError(refusal)
     task = planned.task
     session = Session(
-        task.query,
+        kept_apart(task.query),
         task.window,
         options=task.options,
         evaluation=task.evaluation,

@@ -272,14 +272,22 @@ class Session(QuerySession):
         """All matches of a whole stream, in the buffer that the runs share."""
         from cepheid.matches.compressed import ChainPart, CompressedMatches
 
-        self._feed(events)
-        parts = [
-            ChainPart(run.engine.buffer, alternative.components)
-            for run, alternative in zip(self._alternatives, self._query.alternatives, strict=True)
-        ]
+        self._read_all(events)
+        parts = []
+        for run, alternative in zip(self._alternatives, self._query.alternatives, strict=True):
+            part = ChainPart(run.engine.buffer, alternative.components, run.ends)
+            kept = run.kept_together(part.representatives, self._retained, self._strings)
+            parts.append(part if kept is None else part.pick(kept))
         return CompressedMatches(
             self._query.query, events, self._variables, parts, self.metrics, self._budget
         )
+
+    def _read_all(self, events: Events) -> None:
+        """Read a whole stream, without choosing among the matches."""
+        if self._is_plain:
+            self._feed(events)
+        else:
+            self._read(events)
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in parts, in the order of their completion."""

@@ -71,7 +71,9 @@ class NfaBEngine(Engine):
         ]
         steps = step_tables(automaton.steps, automaton.columns)
         self._tables = Tables(*steps, self._registers.context)
-        self._merging = Merging(until=np.array(automaton.read_until, dtype=np.int64))
+        few = UNBOUNDED if task.keeps_all else layout.FEW_RUNS
+        until = np.array(automaton.read_until, dtype=np.int64)
+        self._merging = Merging(until=until, few=few)
         control = np.zeros(1, dtype=layout.CONTROL)
         control["strategy"] = automaton.strategy
         control["window"] = task.window

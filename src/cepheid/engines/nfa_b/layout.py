@@ -70,7 +70,10 @@ and how many finals these wrote.
 VERY_FEW_RUNS = 8
 """Up to this many runs of a partition are compared with each other without a hash table."""
 FEW_RUNS = 64
-"""In a partition with more runs, a run that an event leaves unchanged is not compared again."""
+"""In a partition with more runs, a run that an event leaves unchanged is not compared again.
+
+Where all matches are kept together it is: unmerged runs would become many.
+"""
 
 
 class Tables(NamedTuple):
@@ -104,6 +107,7 @@ class Merging(NamedTuple):
     stamps: Rows = no_rows(np.int64)
     closing: Closing = Closing()
     at: Rows = no_rows(np.int64)  # the event that is read
+    few: int = FEW_RUNS  # from so many runs on, unchanged ones are not compared
 
 
 class Output(NamedTuple):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent
 from cepheid.language import syntax as ast
+from cepheid.schema import POSITIONS, Schema
 
 if TYPE_CHECKING:
     # ``import cepheid`` loads the modes, but not Arrow.
@@ -141,11 +142,32 @@ def _refusal(query: AnalysedQuery) -> str | None:
         return "two branches of OR bind the same variables, and can find the same match"
     for alternative in query.alternatives:
         for negation in alternative.negations:
-            name = negation.component.variable
-            if not negation.after or not negation.before or negation.own_window is not None:
-                return f"whether {name} violates a match depends on more than the order of events"
-            if any(clause.variables - {name} for clause in negation.clauses):
-                return f"a condition compares the negated {name} with events of the match"
+            refusal = _negation_refusal(alternative, negation, query.schema)
+            if refusal is not None and not negation.is_decided_by_order:
+                return refusal
+    return None
+
+
+def _negation_refusal(
+    alternative: Alternative, negation: NegatedComponent, schema: Schema | None
+) -> str | None:
+    """Why matches that end together cannot be tested against a negation together, or None."""
+    name, lists = negation.component.variable, [*alternative.components]
+    lists = [each for each in lists if each.is_kleene]
+    for clause in negation.clauses:
+        for each in lists:
+            if each.variable in clause.variables:
+                return f"a condition compares the negated {name} with events of {each.variable}"
+    if negation.is_inside:
+        (around,) = negation.after
+        component = alternative.components[around]
+        if {*component.types} & {*negation.component.types}:
+            return f"whether {name} is in {component.variable} itself depends on the whole list"
+    if schema is not None and POSITIONS[0] in schema.attributes:
+        return (
+            f"whether {name} violates a match depends on the positions of events, and a column is "
+            f"called {POSITIONS[0]}"
+        )
     return None
 
 

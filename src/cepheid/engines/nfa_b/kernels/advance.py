@@ -37,7 +37,6 @@ from cepheid.engines.nfa_b.layout import (
     AT_READ,
     AT_RUN,
     DONE,
-    FEW_RUNS,
     TOO_MANY_RUNS,
     Batch,
     Merging,
@@ -157,7 +156,7 @@ def advance_runs(tables, state, merging, batch, at, out):
                     join_run(steps, state, merging, partition, live, taker)
                 else:
                     free_run(state, taker)
-            if stays and not moved and live > FEW_RUNS:
+            if stays and not moved and live > merging.few:
                 link_run(state, partition, run_ix)
             elif stays:
                 join_run(steps, state, merging, partition, live, run_ix)
