@@ -1,9 +1,9 @@
 """Matches that a negation may judge differently, kept apart in compressed output.
 
 Runs of the same future are merged, and their matches share a structure. A negation can leave out
-a part of that structure only if it judges all matches in it alike. So what its verdict depends on is
-made a part of the future of runs, by conditions that always hold and name it until the last event
-of a match.
+a part of that structure only if it judges all matches in it alike. So what its verdict depends on
+is made a part of the future of runs, by conditions that always hold and name it until the last
+event of a match.
 """
 
 from __future__ import annotations
