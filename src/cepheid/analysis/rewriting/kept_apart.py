@@ -25,10 +25,9 @@ def kept_apart(query: AnalysedQuery) -> AnalysedQuery:
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
     >>> from cepheid.language.printer import print_expression
-    >>> text = "PATTERN SEQ(A a, B+ b[], ~(D d), C c) WHERE d.x > a.x"
-    >>> [alternative] = kept_apart(analyse(parse(text))).alternatives
-    >>> for clause in alternative.clauses:
-    ...     print(print_expression(clause.expression))
+    >>> query = analyse(parse("PATTERN SEQ(A a, B+ b[], ~(D d), C c) WHERE d.x > a.x"))
+    >>> for clause in kept_apart(query).alternatives[0].clauses:
+    ...     print(print_expression(clause.expression, query.query))
     a.INDEX + c.INDEX >= 0
     b[b.LEN].INDEX + c.INDEX >= 0
     """
