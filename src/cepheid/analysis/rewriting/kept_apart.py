@@ -29,7 +29,7 @@ def kept_apart(query: AnalysedQuery) -> AnalysedQuery:
     >>> for clause in kept_apart(query).alternatives[0].clauses:
     ...     print(print_expression(clause.expression, query.query))
     a.INDEX + c.INDEX >= 0
-    b[b.LEN].INDEX + c.INDEX >= 0
+    b[LEN].INDEX + c.INDEX >= 0
     """
     return replace(query, alternatives=tuple(map(_with_positions, query.alternatives)))
 
