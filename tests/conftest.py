@@ -12,15 +12,18 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from cepheid import cache
 from cepheid.cache import note_run
 from cepheid.engines.base.evaluation import ROW_PATTERN
 from cepheid.functions import REGISTERED
 from cepheid.planning.registry import EVALUATIONS
+from cepheid.sessions.first_runs import Steps
 from cepheid.tuning import tuned
 
 if TYPE_CHECKING:
@@ -46,6 +49,14 @@ def tune() -> Iterator[Callable[..., None]]:
     """Replace fields of `cepheid.tuning` until the test ends: ``tune(chunk_events=3)``."""
     with ExitStack() as stack:
         yield lambda **changes: stack.enter_context(tuned(**changes))
+
+
+@pytest.fixture
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A cache in which no evaluation has run, in a process with all its steps."""
+    monkeypatch.setattr(cache, "FOLDER", tmp_path)
+    monkeypatch.setattr(cache, "_HAVE_RUN", set())
+    monkeypatch.setattr(Steps, "left", None)
 
 
 SPARK_SETTINGS = {

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
+from typing import NamedTuple
 
 _UNMEASURED = 32 << 20
 """Up to this many bytes, a run does not look how much memory is available."""
@@ -131,20 +132,37 @@ def size_text(size: int) -> str:
 @lru_cache(maxsize=1)
 def _limit_in(second: int) -> int | None:  # noqa: ARG001 - what is known is valid for a second
     """The limit of a run without ``max_memory``, measured at most once a second."""
-    return default_limit()
+    return Available.now().limit()
 
 
-def default_limit(besides: int = 0, workers: int = 1) -> int | None:
-    """The limit of a run without ``max_memory``; None if nothing is known about memory.
+class Available(NamedTuple):
+    """The bytes that a process can still get, by all limits that are known.
 
-    Args:
-        besides: the bytes that the run holds already.
-        workers: the processes that share the memory of the machine.
+    Those in ``shared`` are for all processes, and those in ``own`` for this one.
     """
-    shared = [each for each in (_free(), *_left_in_cgroups()) if each is not None]
-    own = [each for each in (_left_of_address_space(),) if each is not None]
-    available = [*(each // workers for each in shared), *own]
-    return (min(available) + besides) // 2 if available else None
+
+    shared: Sequence[int]
+    own: Sequence[int] = ()
+
+    @classmethod
+    def now(cls) -> Available:
+        """What the operating system says."""
+        free, address_space = _free(), _left_of_address_space()
+        shared = [*([] if free is None else [free]), *left_in_cgroups()]
+        return cls(shared, [] if address_space is None else [address_space])
+
+    def limit(self, besides: int = 0, workers: int = 1) -> int | None:
+        """Half of it: the limit of a run without ``max_memory``; None if nothing is known.
+
+        Args:
+            besides: the bytes that the run holds already.
+            workers: the processes that share the memory of the machine.
+
+        >>> Available([1000, 800]).limit(), Available([800], [500]).limit(workers=2)
+        (400, 200)
+        """
+        available = [*(each // workers for each in self.shared), *self.own]
+        return (min(available) + besides) // 2 if available else None
 
 
 def _free() -> int | None:
@@ -171,7 +189,7 @@ def _left_of_address_space() -> int | None:
     return max(limit - int(pages) * resource.getpagesize(), 0)
 
 
-def _left_in_cgroups(
+def left_in_cgroups(
     proc: str = "/proc/self/cgroup", mounted: str = "/sys/fs/cgroup"
 ) -> Iterator[int]:
     """What each cgroup of the process, and each one above it, has left.

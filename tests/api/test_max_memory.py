@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 import cepheid as cep
-from cepheid import budget
-from cepheid.budget import Budget, default_limit, read_size, size_text
+from cepheid.budget import Available, Budget, left_in_cgroups, read_size, size_text
 from cepheid.engines.base.options import read_options
 
 EVENTS = {"ts": list(range(40)), "type": ["A"] * 40}
@@ -48,17 +47,16 @@ def test_the_environment_has_the_default(monkeypatch: pytest.MonkeyPatch) -> Non
         cep.query("PATTERN A+ a[]").match(EVENTS)
 
 
-def test_half_of_what_is_available_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "_free", lambda: 1_000)
-    monkeypatch.setattr(budget, "_left_in_cgroups", lambda: iter([800, 900]))
-    monkeypatch.setattr(budget, "_left_of_address_space", lambda: None)
-    assert default_limit() == 400
-    assert default_limit(besides=100) == 450
-    assert default_limit(workers=4) == 100
+def test_half_of_what_is_available_is_the_default() -> None:
+    available = Available([1_000, 800, 900])
+    assert available.limit() == 400
+    assert available.limit(besides=100) == 450
+    assert available.limit(workers=4) == 100
     # An address space is that of one process.
-    monkeypatch.setattr(budget, "_left_of_address_space", lambda: 500)
-    assert default_limit() == 250
-    assert default_limit(workers=2) == 200
+    available = Available([1_000, 800, 900], [500])
+    assert available.limit() == 250
+    assert available.limit(workers=2) == 200
+    assert Available([]).limit() is None
 
 
 def _group(folder: Path, **files: str) -> None:
@@ -72,7 +70,7 @@ def test_cgroups_of_version_2_and_those_above(tmp_path: Path) -> None:
     stat = "anon 5\ninactive_file 300\n"
     _group(tmp_path / "fs/a", memory__max="5000", memory__current="1000", memory__stat=stat)
     _group(tmp_path / "fs/a/b", memory__max="max", memory__current="700")
-    left = budget._left_in_cgroups(str(tmp_path / "cgroup"), str(tmp_path / "fs"))
+    left = left_in_cgroups(str(tmp_path / "cgroup"), str(tmp_path / "fs"))
     assert list(left) == [4_300]
 
 
@@ -84,12 +82,12 @@ def test_cgroups_of_version_1(tmp_path: Path) -> None:
         memory__usage_in_bytes="4000",
         memory__stat="inactive_file 1\ntotal_inactive_file 500\n",
     )
-    left = budget._left_in_cgroups(str(tmp_path / "cgroup"), str(tmp_path / "fs"))
+    left = left_in_cgroups(str(tmp_path / "cgroup"), str(tmp_path / "fs"))
     assert list(left) == [5_500]
 
 
 def test_small_runs_do_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "default_limit", lambda **_: pytest.fail("measured"))
+    monkeypatch.setattr(Available, "now", lambda: pytest.fail("measured"))
     Budget().charge(1_000_000)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import cepheid as cep
-from cepheid import cache
 from cepheid.row_patterns.compiled import execution
 from cepheid.sessions import first_runs
 
@@ -31,13 +30,12 @@ for evaluation in ("auto", "row_pattern"):
     print(len(query.match({EVENTS}, evaluation=evaluation)), "numba" in sys.modules)
 """
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
+
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that the engine reads, with an empty cache."""
-    monkeypatch.setattr(cache, "FOLDER", tmp_path)
-    monkeypatch.setattr(cache, "_HAVE_RUN", set())
-    monkeypatch.setattr(first_runs.Steps, "left", None)
     numbers: list[int] = []
 
     class Noted(execution.Execution):

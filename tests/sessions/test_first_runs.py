@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import cepheid as cep
-from cepheid import cache
 from cepheid.matches.matches import Matches
 from cepheid.sessions import first_runs
 from cepheid.sessions.session import Session
@@ -29,14 +28,6 @@ print(query.match(events, evaluation="instance_stacks").to_dicts(), "numba" in s
 def in_order(matches: Matches) -> list[str]:
     """The matches; those that one event completes may come in any order."""
     return sorted(str(each) for each in matches.bindings())
-
-
-@pytest.fixture
-def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A cache in which no evaluation has run, in a process with all its steps."""
-    monkeypatch.setattr(cache, "FOLDER", tmp_path)
-    monkeypatch.setattr(cache, "_HAVE_RUN", set())
-    monkeypatch.setattr(first_runs.Steps, "left", None)
 
 
 @pytest.fixture
@@ -66,7 +57,7 @@ def test_the_compiler_is_not_loaded_for_few_events(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [f"{answer} False", f"{answer} True"], done.stderr
 
 
-@pytest.mark.usefixtures("empty")
+@pytest.mark.usefixtures("empty_cache")
 def test_the_answer_is_that_of_compiled_code(compiled: list[int]) -> None:
     first = in_order(QUERY.match(EVENTS))
     streamed = list(QUERY.match_stream(EVENTS))
@@ -77,7 +68,7 @@ def test_the_answer_is_that_of_compiled_code(compiled: list[int]) -> None:
     assert len(streamed) == len(wanted)
 
 
-@pytest.mark.usefixtures("empty")
+@pytest.mark.usefixtures("empty_cache")
 def test_more_events_are_compiled_for_and_then_few_ones_too(compiled, tune) -> None:
     tune(first_run_events=39)
     QUERY.match(EVENTS)
@@ -86,7 +77,7 @@ def test_more_events_are_compiled_for_and_then_few_ones_too(compiled, tune) -> N
     assert compiled == [40, 1]
 
 
-@pytest.mark.usefixtures("empty")
+@pytest.mark.usefixtures("empty_cache")
 def test_out_of_steps(compiled: list[int], tune) -> None:
     wanted = in_order(QUERY.match(EVENTS))
     first_runs.Steps.left = None
@@ -97,14 +88,14 @@ def test_out_of_steps(compiled: list[int], tune) -> None:
     assert compiled == [40, 1]
 
 
-@pytest.mark.usefixtures("empty")
+@pytest.mark.usefixtures("empty_cache")
 @pytest.mark.parametrize("options", [{"evaluation": "nfa_b"}, {"options": {"algorithm": "basic"}}])
 def test_what_is_asked_for_runs(compiled: list[int], options: dict[str, object]) -> None:
     QUERY.match(EVENTS, **options)
     assert compiled == [40]
 
 
-@pytest.mark.usefixtures("empty")
+@pytest.mark.usefixtures("empty_cache")
 def test_a_script(compiled: list[int]) -> None:
     script = cep.script("PATTERN SEQ(A a, B b) WITHIN 3 RETURN X(n = b.ts); PATTERN SEQ(X x, C c)")
     assert len(script.match(EVENTS)["X"]) == 20

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow.csv
 import pyarrow.parquet
@@ -34,36 +33,17 @@ LINES = """\
 {"ts": "2024-03-01T09:00:00", "type": "Shelf", "tag_id": 7, "zone": "aisle 1"}
 {"ts": "2024-03-01T09:30:00", "type": "Exit", "tag_id": 7, "zone": "north door"}
 """
+pytestmark = pytest.mark.usefixtures("batch_command")
 ON_SPARK = ("--spark", "local[2]")
 
 
-class Unstoppable:
-    """The session of the tests, which goes on when a command ends."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    def stop(self) -> None:
-        """Other tests need it."""
-
-
 @pytest.fixture(autouse=True)
-def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    def start(_master: str) -> Unstoppable:
-        # What the command's own session would have.
-        spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
-        return Unstoppable(spark)
-
-    monkeypatch.setattr(spark_run, "start_spark", start)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     (tmp_path / "theft.sase").write_text(QUERY)
     (tmp_path / "events.csv").write_text(EVENTS)
-    yield tmp_path
-    spark.conf.unset("spark.sql.timestampType")
+    return tmp_path
 
 
 def run(*arguments: str) -> Result:

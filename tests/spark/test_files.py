@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 import cepheid as cep
 from cepheid.cli.app import app
-from cepheid.cli.spark import spark_run
 from cepheid.spark import match_files
 from cepheid.spark.files import row_groups
 
@@ -193,12 +192,8 @@ def test_a_file_that_has_changed_ends_the_job(spark: SparkSession, tmp_path: Pat
         found.collect()
 
 
-def test_the_command_line_has_it(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from spark.test_cli import Unstoppable
-
-    monkeypatch.setattr(spark_run, "start_spark", lambda _master: Unstoppable(spark))
+@pytest.mark.usefixtures("batch_command")
+def test_the_command_line_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pq.write_table(events(60, 1), "events.parquet", row_group_size=4)
     Path("q.sase").write_text(QUERIES[0])

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 
 import cepheid as cep
-from cepheid import cache
-from cepheid.sessions import first_runs
 from cepheid.spark.batch.preparation import prepare
 from cepheid.spark.worker import partition_run
 from cepheid.spark.worker.partition_run import run_partition
+
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 QUERY = cep.query(
     "PATTERN SEQ(A a, ~(B b), C+ c[]) WHERE [k] WITHIN 9 RETURN a.k AS k, c[].ts AS at"
@@ -37,11 +35,8 @@ def found(starts: tuple[float, float] | None = None, **keywords: object) -> list
 
 
 @pytest.fixture
-def sessions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The sessions that compiled code runs in, with an empty cache."""
-    monkeypatch.setattr(cache, "FOLDER", tmp_path)
-    monkeypatch.setattr(cache, "_HAVE_RUN", set())
-    monkeypatch.setattr(first_runs.Steps, "left", None)
     made: list[object] = []
     session = partition_run.WorkerSession
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet
 import pytest
-from spark.test_cli import Unstoppable, folder, invoke
+from spark.test_cli import folder, invoke
 from spark.test_stream_command import COLUMNS, put
-
-from cepheid.cli.spark import streaming
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,12 +26,11 @@ RETURN a.tag_id AS item, c.ts - a.ts AS after
     "column.sase": "PATTERN Exit c WHERE c.door = 1",
 }
 __all__ = ["folder"]
+pytestmark = pytest.mark.usefixtures("batch_command")
 
 
-def test_a_folder_is_a_stream_with_changes(
-    rocksdb: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
+@pytest.mark.usefixtures("stream_command")
+def test_a_folder_is_a_stream_with_changes(rocksdb: SparkSession, folder: Path) -> None:
     rocksdb.conf.unset("spark.sql.timestampType")
     for name in ("rules", "incoming", "changes"):
         (folder / name).mkdir()

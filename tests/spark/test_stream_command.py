@@ -13,14 +13,13 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.test_cli import Unstoppable
 from typer.testing import CliRunner
 
 from cepheid.cli.app import app
 from cepheid.cli.spark import streaming
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 QUERY = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 seconds RETURN a.id AS id"
 COLUMNS = "ts timestamp, type string, id long"
@@ -83,10 +82,8 @@ def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
     assert "all events have been read" in (tmp_path / "said").read_text()
 
 
-def test_durations_in_lines_are_seconds(
-    rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
+@pytest.mark.usefixtures("stream_command")
+def test_durations_in_lines_are_seconds(tmp_path: Path) -> None:
     events = tmp_path / "events"
     events.mkdir()
     put(events, "one.jsonl", (0, "A", 7), (3, "B", 7), (59, "A", 8))
@@ -96,10 +93,8 @@ def test_durations_in_lines_are_seconds(
     assert [json.loads(line)["after"] for line in result.stdout.splitlines()] == [3.0]
 
 
-def test_a_script_is_one_stream(
-    rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
+@pytest.mark.usefixtures("stream_command")
+def test_a_script_is_one_stream(tmp_path: Path) -> None:
     text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 seconds RETURN Pair(id = a.id); "
     text += "PATTERN SEQ(Pair p, A a) WHERE [id] WITHIN 10 seconds RETURN a.id AS again"
     events = tmp_path / "events"
@@ -124,14 +119,10 @@ def test_a_script_is_one_stream(
         (["--columns", "ts"], "is not a list of columns"),
     ],
 )
+@pytest.mark.usefixtures("stream_command")
 def test_a_value_that_spark_cannot_read_is_wrong_usage(
-    rocksdb: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    wrong: list[str],
-    said: str,
+    tmp_path: Path, wrong: list[str], said: str
 ) -> None:
-    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
     arguments = ["stream", "-q", QUERY, str(tmp_path), "--columns", COLUMNS, *wrong]
     result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
     assert result.exit_code == 2
@@ -169,16 +160,14 @@ def test_a_source_that_cannot_be_read_is_refused_before_spark_is_started(
         ("a.jsonl", '{"ts": "2024-01-01T00:00:00", "type": "A"\n', "a.jsonl"),
     ],
 )
+@pytest.mark.usefixtures("stream_command")
 def test_a_row_that_cannot_be_read_ends_a_stream(
-    rocksdb: SparkSession,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     name: str,
     text: str,
     said: str,
     where: str,
 ) -> None:
-    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
     events = tmp_path / "events"
     events.mkdir()
     (events / name).write_text(text)

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid import budget
+from cepheid.budget import Available
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.spark.worker import worker_settings
 from cepheid.spark.worker.partition_run import run_partition
@@ -25,9 +25,7 @@ def settings_with(**keywords: object) -> WorkerSettings:
 
 
 def test_workers_share_what_a_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "_free", lambda: 80_000)
-    monkeypatch.setattr(budget, "_left_in_cgroups", lambda: iter([]))
-    monkeypatch.setattr(budget, "_left_of_address_space", lambda: None)
+    monkeypatch.setattr(Available, "now", lambda: Available([80_000]))
     monkeypatch.setattr(worker_settings.os, "cpu_count", lambda: 4)
     assert settings_with().run_here().options.max_memory == 10_000
     assert settings_with(max_memory="30 kB").run_here().options.max_memory == 30_000

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cepheid.aggregates import AGGREGATES, BUILT_IN, Aggregate
 from cepheid.api import CompiledQuery, sase_query
-from cepheid.budget import default_limit
+from cepheid.budget import Available
 from cepheid.codegen.registered import register_function, registered_python
 from cepheid.engines.base.options import memory_limit
 from cepheid.errors import OptionError
@@ -125,7 +125,7 @@ def memory_here(given: object) -> int | None:
     """The memory that a run in a worker may take: as given, or its share of the machine's."""
     limit = memory_limit(given)
     # A machine runs about as many workers as it has cores.
-    return default_limit(workers=os.cpu_count() or 1) if limit is None else limit
+    return Available.now().limit(workers=os.cpu_count() or 1) if limit is None else limit
 
 
 def begin_worker(additions: Iterable[Additions]) -> None:
