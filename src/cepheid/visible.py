@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 from html import escape
+from reprlib import Repr
 
 MOST_CHARACTERS = 2_000
 """The length of a line in a message, and of a value in a table; a longer one is shortened."""
+
+_MOST_BITS = 1_000
+"""A longer integer is not written in digits: Python refuses that from some 14,000 bits on."""
 
 LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 """What no string of events can hold, because UTF-8 cannot encode it."""
@@ -67,3 +71,26 @@ def html_text(text: str) -> str:
     '&lt;b&gt;\\\\x1b\\n'
     """
     return escape(visible_lines(text))
+
+
+class _Said(Repr):
+    """Shows the beginning of a value, whatever is in it and however large it is."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        bits = x.bit_length()
+        return super().repr_int(x, level) if bits <= _MOST_BITS else f"an integer of {bits:,} bits"
+
+
+_said = _Said()
+_said.maxstring = _said.maxother = _said.maxlong = 200
+_said.maxlist = _said.maxtuple = _said.maxdict = _said.maxset = _said.maxfrozenset = 20
+_said.maxlevel = 3
+
+
+def said(value: object) -> str:
+    """A value as a message quotes it: only its beginning, if it is large.
+
+    >>> said(["a", 1]), said(1 << 100_000), said([[[[1]]]])
+    ("['a', 1]", 'an integer of 100,001 bits', '[[[[...]]]]')
+    """
+    return _said.repr(value)

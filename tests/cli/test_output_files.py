@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import cepheid
-from cepheid.cli.output_files import open_output
 from cepheid.errors import OptionError
+from cepheid.files.output import open_output
 
 MAIN = "from cepheid.cli import main; main()"
 PAIRS = "PATTERN SEQ(A a, B b)"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -13,12 +14,14 @@ import pytest
 from faults.injection import failing_file, full_after
 from typer.testing import CliRunner, Result
 
-from cepheid import CepheidWarning, cache
+from cepheid import CepheidWarning, OptionError, cache, sigma
 from cepheid.cli.app import app
 from cepheid.codegen import generated
 from cepheid.jit import decorators as jit
+from cepheid.rule_sets.testing import Case, write_cases
 from cepheid.spark.stream.bucket import BucketState
 from cepheid.spark.stream.bucket_copies import BucketCopies
+from cepheid.studio.saving import save_case, save_rule
 
 PAIRS = "PATTERN SEQ(A a, B b)"
 SCRIPT = "PATTERN A a RETURN A2(x = a.x); PATTERN B b RETURN B2(x = b.x)"
@@ -112,6 +115,38 @@ def test_a_copy_of_standard_input(
     assert (number, result.stdout) == (3, "2500\n")
     with full_after(5):
         assert_one_line(run(arguments, events, text), "File too large")
+
+
+def rewrite(tmp_path: Path) -> dict[str, tuple[Path, Callable[[], object]]]:
+    """Files that are written anew, and what writes them."""
+    sigma_rule = "title: t\nlogsource: {product: w}\ndetection: {s: {f: 1}, condition: s}\n"
+    cases, rule, converted = (tmp_path / each for each in ("r.test.toml", "r.sase", "t.sase"))
+    case = Case(rule, cases, "recorded", "a.csv", ({"end": 1},))
+    return {
+        "cases": (cases, lambda: write_cases(cases, [case] * 500)),
+        "case": (cases, lambda: save_case(case)),
+        "rule": (rule, lambda: save_rule(tmp_path, "r", PAIRS * 9, replaces=True)),
+        "sigma": (converted, lambda: sigma.write(sigma_rule, tmp_path)),
+    }
+
+
+@pytest.mark.parametrize("writer", ["cases", "case", "rule", "sigma"])
+def test_rules_and_their_tests_are_complete_or_as_before(tmp_path: Path, writer: str) -> None:
+    file, write = rewrite(tmp_path)[writer]
+    write()
+    complete = file.read_text()
+    for number in count(1):
+        file.write_text("before = 1")
+        with failing_file(tmp_path, number) as files, suppress(OptionError):
+            write()
+            assert len(file.read_text()) >= len(
+                complete
+            )  # To make a folder that is there may fail.
+        if not files.has_failed:
+            break
+        assert file.read_text() == "before = 1" or len(file.read_text()) >= len(complete)
+        assert [*tmp_path.iterdir()] == [file]
+    assert number > 2
 
 
 def twice(number):

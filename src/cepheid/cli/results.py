@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import typer
 
 from cepheid.cli.formats import Format, Output, write_matches, write_tables
-from cepheid.cli.output_files import open_output
 from cepheid.cli.progress import watching
 from cepheid.errors import list_words, plural
+from cepheid.files.output import open_output
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_names, print_window
 from cepheid.visible import visible

@@ -16,7 +16,7 @@ from cepheid.functions import function_names
 from cepheid.language.units import NANOSECONDS_PER
 from cepheid.schema import Kind
 
-_WORD = re.compile(r"[\w`]*\Z")
+_NO_WORD = re.compile(r"[^\w`]")
 _TERMINALS = {
     "_PATTERN": ("PATTERN", "EVENT"), "_FROM": ("FROM",), "_WHERE": ("WHERE",),
     "_WITHIN": ("WITHIN",), "_WITHOUT": ("WITHOUT",), "_RETURN": ("RETURN",),
@@ -91,7 +91,8 @@ def completions(text: str, offset: int, events: KnownEvents | None = None) -> li
     ['skip_till_any_match', 'skip_till_next_match']
     """
     before = text[:offset]
-    start = offset - len(_WORD.search(before)[0])  # type: ignore[index]
+    after = _NO_WORD.search(before[::-1])  # The word ends here; from its end, it is found at once.
+    start = 0 if after is None else len(before) - after.start()
     lead = Scan.of(text[:start], accepts=True)
     if Scan.of(before).is_comment(offset):
         return []

@@ -59,7 +59,7 @@ from cepheid.language.naming import Prior, WholeElement, default_variable, name_
 from cepheid.language.parser import OUTPUT_MODES, parse
 from cepheid.language.printer import print_pattern, print_query
 from cepheid.language.units import in_largest_unit
-from cepheid.visible import visible
+from cepheid.visible import said, visible
 
 __all__ = [
     "EventVariable",
@@ -315,7 +315,8 @@ def duration(given: float | str | timedelta, name: str = "at_most_once_per") -> 
     is_positive = window is not None and isinstance(window.extent, Fraction) and window.extent > 0
     if window is None or not is_positive or window.measure is not ast.WindowMeasure.TIME:
         raise OptionError(
-            f"{name}={given!r} is not a duration: give a number, or a string such as '10 minutes'"
+            f"{name}={said(given)} is not a duration: give a number, or a string such as "
+            "'10 minutes'"
         )
     return window
 

@@ -21,11 +21,13 @@ from cepheid.language import syntax as ast
 from cepheid.language.computed import computed
 from cepheid.language.units import in_largest_unit
 from cepheid.schema import POSITIONS, Position
-from cepheid.visible import LONE_SURROGATE
+from cepheid.visible import LONE_SURROGATE, said
 
 Scalar = int | float | str | bool | None
 ParameterValue = Scalar | date | timedelta | Collection[Scalar | date]
 """The value of a parameter of a query; a collection is for IN."""
+
+_LISTS = (list, tuple, set, frozenset)
 
 PlainValue = Scalar | timedelta | tuple[Any, ...]
 """The value of a parameter as a query has it: a point in time is a string."""
@@ -43,18 +45,24 @@ def plain_parameters(parameters: Mapping[str, ParameterValue]) -> dict[str, Plai
     """
     if not isinstance(parameters, Mapping):
         raise OptionError(
-            f"parameters must map names to values, such as {{'T': 5}}, not {parameters!r}"
+            f"parameters must map names to values, such as {{'T': 5}}, not {said(parameters)}"
         )
+    for name in parameters:
+        if not isinstance(name, str):
+            raise OptionError(f"the name of a parameter is a string, not {said(name)}")
     return {name: _plain_value(name, value) for name, value in parameters.items()}
 
 
 def _plain_value(name: str, value: Any) -> Any:
+    if isinstance(value, _LISTS):
+        for each in value:
+            if isinstance(each, _LISTS):
+                raise OptionError(f"the parameter {name!r} has a list in a list: {said(value)}")
+        return tuple(_plain_value(name, each) for each in value)
     if isinstance(value, str) and LONE_SURROGATE.search(value):
         raise OptionError(f"the parameter {name!r} has a lone surrogate, which is not a character")
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, list | tuple | set | frozenset):
-        return tuple(_plain_value(name, each) for each in value)
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
     if not isinstance(value, Integral):
@@ -62,7 +70,7 @@ def _plain_value(name: str, value: Any) -> Any:
         return None if math.isnan(number) else number
     if not -(2**63) <= int(value) < 2**63:
         raise OptionError(
-            f"the parameter {name!r} is {value}, which exceeds 64 bits; give it as a float"
+            f"the parameter {name!r} is {said(value)}, which exceeds 64 bits; give it as a float"
         )
     return int(value)
 

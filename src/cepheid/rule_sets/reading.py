@@ -17,7 +17,6 @@ This module loads neither NumPy nor Arrow, so that ``import cepheid`` does not.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any
 
 from cepheid.api import CompiledQuery, read_text
 from cepheid.errors import CepheidError, OptionError, RuleFault
+from cepheid.files import toml_text
 from cepheid.language.builder import PatternBuilder
 from cepheid.language.printer import print_query
 from cepheid.row_patterns.query import RowPatternQuery
@@ -172,20 +172,13 @@ def _key(name: str) -> str:
 
 
 def _toml(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OptionError(f"the fields between the lines +++ are not TOML: {error}") from None
+    return toml_text.load(text, "the fields between the lines +++ are")
 
 
 def _yaml(text: str) -> dict[str, Any]:
-    import yaml
+    from cepheid.files import yaml_text
 
-    try:
-        given = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        why = " ".join(str(error).split())
-        raise OptionError(f"the fields between the lines --- are not YAML: {why}") from None
+    given = yaml_text.load(text, "the fields between the lines --- are")
     if not isinstance(given, dict | None):
         raise OptionError(
             "the fields between the lines --- are a mapping, such as 'severity: high'"

@@ -13,6 +13,7 @@ from typing import Any
 from cepheid.errors import OptionError, did_you_mean, list_words
 from cepheid.language.builder import duration
 from cepheid.language.naming import ParameterValue
+from cepheid.visible import LONE_SURROGATE, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +91,17 @@ def _faults_of(name: object, given: Mapping[str, Any]) -> Iterable[str]:
     for key in given:
         if key not in FIELDS:
             yield (
-                f"there is no field {key!r} of a rule; there are {list_words(FIELDS)}"
+                f"there is no field {said(key)} of a rule; there are {list_words(FIELDS)}"
                 + did_you_mean(str(key), FIELDS)
             )
     if not isinstance(name, str) or not name.strip():
-        yield f"the name of a rule is a string that is not empty, not {name!r}"
+        yield f"the name of a rule is a string that is not empty, not {said(name)}"
     elif given.get("name", name) != name:
-        yield f"it has two names: {name!r} and {given['name']!r}"
+        yield f"it has two names: {said(name)} and {said(given['name'])}"
     for key in _STRINGS:
         value = given.get(key)
         if value is not None and not isinstance(value, str):
-            yield f"{key} is a string, not {value!r}"
+            yield f"{key} is a string, not {said(value)}"
     if given.get("query") is None:
         yield "it has no query"
     tags = given.get("tags")
@@ -109,12 +110,19 @@ def _faults_of(name: object, given: Mapping[str, Any]) -> Iterable[str]:
         and not isinstance(tags, str)
         and all(isinstance(each, str) for each in tags)
     ):
-        yield f"tags is a list of strings, not {tags!r}"
+        yield f"tags is a list of strings, not {said(tags)}"
+    strings = [
+        name,
+        *(given.get(key) for key in _STRINGS),
+        *(tags if isinstance(tags, list) else ()),
+    ]
+    if any(isinstance(each, str) and LONE_SURROGATE.search(each) for each in strings):
+        yield "a field has a lone surrogate, which is not a character"
     for key in ("enabled", "timed_out"):
         if not isinstance(given.get(key), bool | None):
-            yield f"{key} is true or false, not {given[key]!r}"
+            yield f"{key} is true or false, not {said(given[key])}"
     if not isinstance(given.get("parameters"), Mapping | None):
-        yield f"parameters maps names to values, not {given['parameters']!r}"
+        yield f"parameters maps names to values, not {said(given['parameters'])}"
     gap = given.get("at_most_once_per")
     if gap is not None:
         try:

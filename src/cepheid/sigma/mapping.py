@@ -16,6 +16,7 @@ from cepheid.language.printer import print_attribute
 from cepheid.schema import Kind
 from cepheid.sigma.refused import Refused
 from cepheid.sigma.yaml_files import read_documents
+from cepheid.visible import said
 
 _KINDS = {each.name.lower(): each for each in (Kind.STRING, Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN)}
 _PART = re.compile(r"`([^`]+)`|([^.`]+)")
@@ -134,11 +135,11 @@ _ENTRIES = ("fields", "logsources", "keywords", "time", "type")
 
 def _mapping(what: str, given: object, known: Sequence[str] = ()) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise OptionError(f"{what} maps names to values, not {given!r}")
+        raise OptionError(f"{what} maps names to values, not {said(given)}")
     for name in given:
         if known and name not in known:
             raise OptionError(
-                f"{what} has no entry {name!r}; there are {list_words(known)}"
+                f"{what} has no entry {said(name)}; there are {list_words(known)}"
                 + did_you_mean(str(name), known)
             )
     return given
@@ -146,7 +147,7 @@ def _mapping(what: str, given: object, known: Sequence[str] = ()) -> Mapping[str
 
 def _list(what: str, given: object) -> list[Any]:
     if not isinstance(given, list | tuple | None):
-        raise OptionError(f"{what} is a list, not {given!r}")
+        raise OptionError(f"{what} is a list, not {said(given)}")
     return list(given or ())
 
 
@@ -157,11 +158,11 @@ def _column(what: str, given: object) -> Column:
         given, named = entry.get("column"), entry.get("type")
         if named not in (None, *_KINDS):
             raise OptionError(
-                f"the type of {what} is {list_words(list(_KINDS), 'or')}, not {named!r}"
+                f"the type of {what} is {list_words(list(_KINDS), 'or')}, not {said(named)}"
             )
         kind = _KINDS.get(str(named))
     if not isinstance(given, str):
-        raise OptionError(f"{what} is the name of a column, not {given!r}")
+        raise OptionError(f"{what} is the name of a column, not {said(given)}")
     return Column.of(given, kind)
 
 
@@ -170,7 +171,9 @@ def _logsource(given: object) -> LogSource:
     types = entry.get("type")
     types = [types] if isinstance(types, str) else _list("the type of a log source", types)
     if not types or not all(isinstance(each, str) for each in types):
-        raise OptionError(f"an entry of logsources has a type, or a list of types: {dict(entry)!r}")
+        raise OptionError(
+            f"an entry of logsources has a type, or a list of types: {said(dict(entry))}"
+        )
     try:
         source = SigmaLogSource(**{name: entry.get(name) for name in _LOG_SOURCE})
         where = entry.get("where")

@@ -17,12 +17,13 @@ from sigma.rule import SigmaRule
 from sigma.rule.attributes import SigmaStatus
 
 from cepheid.errors import CepheidError, OptionError, RuleFault, RuleSetError, fault_report, warn
+from cepheid.files.yaml_text import load_all
 from cepheid.rule_sets.rule import Rule
 from cepheid.rule_sets.rule_set import RuleSet
 from cepheid.sigma.correlation_parts import AnyRule, Step
 from cepheid.sigma.correlations import correlation_query
 from cepheid.sigma.mapping import LogMapping
-from cepheid.sigma.yaml_files import documents, read_documents
+from cepheid.sigma.yaml_files import read_documents
 
 _SUFFIXES = (".yml", ".yaml")
 _Read = SigmaRule | SigmaCorrelationRule | SigmaFilter | RuleFault
@@ -139,7 +140,7 @@ def _read(
 ) -> Iterator[SigmaRule | SigmaCorrelationRule | SigmaFilter | RuleFault]:
     """What the documents of files or of a text are."""
     if isinstance(source, str) and "\n" in source:
-        yield from _parsed(documents(dedent(source), "the text"), None)
+        yield from _parsed(load_all(dedent(source), "the text is"), None)
         return
     path = Path(source)
     if not path.exists():

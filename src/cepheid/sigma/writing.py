@@ -10,6 +10,7 @@ from typing import Any
 from sigma.collection import SigmaCollection
 
 from cepheid.errors import OptionError
+from cepheid.files.output import open_output
 from cepheid.rule_sets.reading import rule_text
 from cepheid.rule_sets.rule_set import RuleSet
 from cepheid.sigma.mapping import LogMapping
@@ -72,9 +73,10 @@ def write(
         target = Path(folder) / path.with_name(path.name + ".sase")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(rule_text(each.rule), encoding="utf-8")
         except OSError as error:
             raise OptionError(f"cannot write {str(target)!r}: {error.strerror}") from None
+        with open_output(target) as sink:
+            sink.write(rule_text(each.rule).encode())
     return found
 
 

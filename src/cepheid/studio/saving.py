@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cepheid.errors import OptionError
+from cepheid.files.output import open_output
 from cepheid.row_patterns.parser import is_row_pattern
 from cepheid.rule_sets.reading import SUFFIXES, split_front_matter
 from cepheid.rule_sets.testing import SUFFIX, Case, read_cases, write_cases
@@ -53,9 +54,8 @@ def save_rule(folder: Path, name: str, text: str, *, replaces: bool = False) -> 
     if file.exists() and not replaces:
         raise OptionError(f"there is a rule {name!r} already")
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
-    part.replace(file)
+    with open_output(file) as sink:
+        sink.write((text if text.endswith("\n") else f"{text}\n").encode())
     return file
 
 
@@ -81,5 +81,6 @@ def save_case(case: Case) -> Path:
         write_cases(alone, [case])
         written = alone.read_text("utf-8")
     before = case.file.read_text("utf-8").rstrip("\n") + "\n\n" if case.file.exists() else ""
-    case.file.write_text(before + written, encoding="utf-8")
+    with open_output(case.file) as sink:
+        sink.write((before + written).encode())
     return case.file

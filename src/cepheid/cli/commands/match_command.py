@@ -12,7 +12,6 @@ from cepheid import CompiledQuery, CompiledScript, RowPatternQuery
 from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.inputs import STDIN, Source, split_columns
 from cepheid.cli.named_options import OF_MATCH, UNCERTAIN_TIMES, named_values
-from cepheid.cli.output_files import open_output
 from cepheid.cli.piped import can_stream, match_piped, piped_events
 from cepheid.cli.progress import following
 from cepheid.cli.reporting import busy, one_of, say, took, usage
@@ -21,6 +20,7 @@ from cepheid.cli.results import aggregate_text, counts_text, write_counts, write
 from cepheid.cli.running.row_patterns import match_rows, refuse_sase_options, row_keywords
 from cepheid.cli.running.scripts import match_script
 from cepheid.errors import list_words
+from cepheid.files.output import open_output
 from cepheid.matches.modes.registry import check_output, listed_outputs
 from cepheid.tuning import tuned
 

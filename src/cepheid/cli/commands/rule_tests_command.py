@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from cepheid.cli.named_options import command_with
-from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import EXIT_FAULT, reporting, say
 from cepheid.cli.root import app
 from cepheid.errors import CepheidError, OptionError, RuleFault, plural
+from cepheid.files.output import open_output
 from cepheid.rule_sets.reading import SUFFIXES
 from cepheid.rule_sets.testing import SUFFIX, Case, CaseResult, junit, read_cases, write_cases
 from cepheid.visible import visible_lines

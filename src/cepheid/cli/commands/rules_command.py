@@ -12,7 +12,6 @@ import typer
 from cepheid import RowPatternQuery
 from cepheid.cli.formats import Output, choose_format
 from cepheid.cli.named_options import command_with
-from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import EXIT_FAULT, busy, reporting, say, took
 from cepheid.cli.request import (
     FileOrFolder,
@@ -37,6 +36,7 @@ from cepheid.cli.running.rules import (
     write_rule_matches,
 )
 from cepheid.errors import CepheidWarning, OptionError, RuleSetError, fault_report, plural
+from cepheid.files.output import open_output
 from cepheid.rule_sets.reading import rule_text
 from cepheid.visible import visible_lines
 

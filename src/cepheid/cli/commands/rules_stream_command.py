@@ -12,7 +12,6 @@ import typer
 from cepheid.cli.commands.rules_command import group
 from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.inputs import split_columns
-from cepheid.cli.output_files import open_output
 from cepheid.cli.piped import results
 from cepheid.cli.reporting import EXIT_FAULT, busy, say, took
 from cepheid.cli.request import OutputFile, OutputFormat, Request, command, result_option
@@ -40,6 +39,7 @@ from cepheid.cli.stream_options import (
 )
 from cepheid.errors import RuleSetError, plural
 from cepheid.events.read_options import ReadOptions
+from cepheid.files.output import open_output
 
 
 @command(

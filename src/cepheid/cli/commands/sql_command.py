@@ -12,7 +12,6 @@ import cepheid as cep
 from cepheid.api import read_text
 from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.inputs import parameter, split_columns
-from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, say, took
 from cepheid.cli.request import (
     FileOrFolder,
@@ -25,6 +24,7 @@ from cepheid.cli.request import (
 )
 from cepheid.cli.results import MOST_TABLE_ROWS, write_rows
 from cepheid.errors import DEFAULT_SOURCE, plural
+from cepheid.files.output import open_output
 
 
 @command(

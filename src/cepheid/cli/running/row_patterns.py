@@ -14,12 +14,12 @@ from cepheid import RowPatternQuery
 from cepheid.cli.formats import Format, Output, write_tables
 from cepheid.cli.inputs import STDIN, Source
 from cepheid.cli.named_options import OF_MATCH, Groups, named_values
-from cepheid.cli.output_files import open_output
 from cepheid.cli.piped import STREAMED, fed, results
 from cepheid.cli.reporting import busy, say, took
 from cepheid.cli.request import Request
 from cepheid.cli.results import MOST_TABLE_ROWS, counts_text, found, write_rows, write_text
 from cepheid.errors import EvaluationError, list_words, plural
+from cepheid.files.output import open_output
 from cepheid.row_patterns.printer import print_pattern
 from cepheid.row_patterns.streams.bounds import stream_faults
 

@@ -15,11 +15,11 @@ import typer
 
 from cepheid import CompiledScript
 from cepheid.cli.formats import Format, Output, choose_format
-from cepheid.cli.output_files import open_output
 from cepheid.cli.progress import following
 from cepheid.cli.reporting import say, took
 from cepheid.cli.results import summary, write_results
 from cepheid.errors import OptionError, list_words, plural
+from cepheid.files.output import open_output
 from cepheid.visible import visible
 
 if TYPE_CHECKING:

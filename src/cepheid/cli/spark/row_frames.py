@@ -11,12 +11,12 @@ import typer
 from cepheid import RowPatternQuery
 from cepheid.cli.formats import Format, Output
 from cepheid.cli.inputs import Source
-from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, say, took
 from cepheid.cli.results import MOST_TABLE_ROWS, write_rows
 from cepheid.cli.spark import spark_run
 from cepheid.cli.spark.frames import read_frame
 from cepheid.errors import plural
+from cepheid.files.output import open_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable

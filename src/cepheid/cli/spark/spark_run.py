@@ -24,11 +24,11 @@ import typer
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format
 from cepheid.cli.inputs import Source
-from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, say, took
 from cepheid.cli.results import MOST_TABLE_ROWS, write_table
 from cepheid.cli.spark.frames import absolute, cannot_read, may_be_parquet, read_frames
 from cepheid.errors import OptionError, plural
+from cepheid.files.output import open_output
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Match
 from cepheid.matches.shapes.flat import plain, python_values

@@ -25,7 +25,7 @@ from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.events.tail import Tail
-from cepheid.events.time_axis import TimeAxis
+from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language.syntax import WindowMeasure
 from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.schema import Kind, Schema, kind_of
@@ -356,6 +356,8 @@ class Retained:
         ticks = state["ticks"]
         if self._in_time_order:
             require((ticks[1:] >= ticks[:-1]).all(), "retained events are not in time order")
+        span = int(ticks.max(initial=0)) - int(ticks.min(initial=0))
+        require(span <= MAX_TICKS, "times of retained events are too far apart")
         self.next_number = int(state["next_number"][0])
         gaps = state["numbers"]
         require(len(gaps) in (0, len(events)), "not all retained events have numbers")
