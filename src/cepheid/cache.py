@@ -61,8 +61,7 @@ def cache_folder() -> Path:
     given = os.environ.get("CEPHEID_CACHE_DIR")
     try:
         root = Path(given) if given else user_cache_path("cepheid", appauthor=False)
-        folder = root / digest.hexdigest()[:16]
-        _make_private(folder)
+        folder = _private(root / digest.hexdigest()[:16])
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder.
         why_not = getattr(error, "strerror", None) or error
     else:
@@ -76,15 +75,22 @@ def cache_folder() -> Path:
     return private
 
 
-def _make_private(folder: Path) -> None:
-    """Make a folder and its parent, for their user alone; an error if others can write there."""
+def _private(folder: Path) -> Path:
+    """A folder and its parent, for their user alone, without links that others can change.
+
+    Raises:
+        OSError: others can write there.
+    """
     if not folder.parent.is_absolute() and str(folder).startswith("~"):
         raise OSError("there is no home folder")
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    real = folder
     for each in (folder.parent, folder):
         each.mkdir(mode=0o700, exist_ok=True)
-        if not _is_private(each.stat()):
+        real = each.resolve(strict=True)
+        if not _is_private(real.stat()):
             raise OSError(f"others can write to {each}")
+    return real
 
 
 def _is_private(status: os.stat_result) -> bool:

@@ -96,6 +96,17 @@ def test_the_folder_of_this_version_must_be_private_too(
         assert cache.cache_folder() != folder
 
 
+def test_a_link_is_followed_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own, other = tmp_path / "own", tmp_path / "other"
+    link = tmp_path / "link"
+    link.symlink_to(own)
+    own.mkdir(mode=0o700)
+    folder = folder_below(monkeypatch, link)
+    link.unlink()
+    link.symlink_to(other)  # Whoever made the link can change it afterwards.
+    assert folder.parent == own.resolve()
+
+
 def test_without_a_home_folder_a_temporary_one_is_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
