@@ -66,10 +66,11 @@ def load_all(text: str, what: str) -> list[Any]:
     >>> load_all("a: 1\\n---\\nb: 2", "x.yml is")
     [{'a': 1}, {'b': 2}]
     """
-    return _read(text, what, _documents)
+    found: list[Any] = _read(text, what, _documents)
+    return found
 
 
-def _documents(loader: _Loader) -> list[Any]:
+def _documents(loader: Any) -> list[Any]:
     found = []
     while loader.check_data():
         found.append(loader.get_data())
