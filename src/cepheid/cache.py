@@ -8,7 +8,7 @@ the next process.
 Numba notices a change of a kernel's own file, but not of a helper in another module. The folder
 is therefore named after a hash of all kernel sources.
 
-A wheel for one platform brings compiled code and tables of its own, in a folder of the package. Who
+A wheel for one platform brings its own compiled code and tables, in a folder of the package. Who
 can write there can also change the code of the package: the folder is trusted as that code is.
 """
 

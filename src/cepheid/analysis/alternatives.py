@@ -13,7 +13,7 @@ from cepheid.language import syntax as ast
 class Outline:
     """The components of one alternative, and the pairs (i, j) such that i comes before j.
 
-    ``windows`` are the windows that negated components have of their own.
+    ``windows`` are the own windows of negated components.
     """
 
     components: tuple[ast.Component, ...] = ()

@@ -79,7 +79,7 @@ class NegatedComponent:
 
     Both are indices of positive components. If it ``is_inside`` a list (WITHOUT), both are the
     index of that list, and the component must not occur between its first and its last event.
-    With a window of its own, only events less than ``own_window`` after the latest event of
+    With its own window, only events less than ``own_window`` after the latest event of
     ``after`` count or, if there is none, before the earliest event of ``before``.
     """
 

@@ -136,9 +136,9 @@ def _is_string(node: ast.Node, query: AnalysedQuery) -> bool:
 
 
 def unbounded_components(query: ast.Query) -> list[ast.Component]:
-    """The Kleene components of which every choice of events of the stream is a match of its own.
+    """The Kleene components of which every choice of events of the stream is a separate match.
 
-    Neither a window nor an upper bound limits how many there are.
+    Neither a window nor an upper bound limits their number.
     """
     any_match = query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
     return [

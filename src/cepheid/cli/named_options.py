@@ -1,7 +1,7 @@
 """Options that are given by name: ``--option NAME=VALUE``, or ``--NAME VALUE`` for short.
 
-They are rarely needed. A command lists them in groups at the end of its help and has no parameter
-of its own for each of them.
+They are rarely needed. A command lists them in groups at the end of its help and has no separate
+parameter for each of them.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def match_piped(
     output: Output,
     sink: BinaryIO,
 ) -> tuple[str, Any]:
-    """Write each match when its last event has arrived; how many there are, and the metrics."""
+    """Write each match when its last event has arrived; returns their number and the session."""
     keywords = {name: value for name, value in keywords.items() if name != "sep"}
     session: Any = query.session(**keywords)
     count = 0

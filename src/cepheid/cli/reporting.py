@@ -146,7 +146,7 @@ def _spark_fault(error: Exception) -> CepheidError | None:
 
 
 def _system_fault(error: Exception) -> CepheidError | None:
-    """The error of a file, or else of stdout: other files have messages of their own."""
+    """The error of a file, or else of stdout: other files have their own messages."""
     if isinstance(error, MemoryError):
         return LimitError("there is not enough memory")
     if not isinstance(error, OSError) or error.errno is None:

@@ -40,7 +40,7 @@ def write_results(
     sink: BinaryIO,
     name: str | None = None,
 ) -> str:
-    """Write the matches to an open file, and return how many there are, in words.
+    """Write the matches to an open file, and return their number, in words.
 
     ``name`` is the name of the query, if the matches of several go to the same place.
     """

@@ -271,7 +271,7 @@ class SequenceCompiler(AlternativeCompiler):
         length = self._vector.register(variable, "length", None, Storage.INT)
         before = register_value(length, is_float=False)
         if clause.ranges:
-            # Events up to the numbered one are tested by clauses of their own.
+            # Events up to the numbered one are tested by separate clauses.
             return replace(self._across(clause, resolve), guard=f"{before} >= {number}")
         test = self._across(clause, partial(resolve, at=number))
         return replace(test, guard=f"{before} == {number - 1}")

@@ -1,4 +1,4 @@
-"""The windows that negations have of their own, in ticks of a time axis."""
+"""The own windows of negations, in ticks of a time axis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cepheid.language import syntax as ast
 
 
 def own_windows(query: ast.Query, axis: TimeAxis) -> dict[ast.Window, int]:
-    """The ticks of each window that a negation has of its own.
+    """The ticks of the own window of each negation.
 
     >>> import pyarrow as pa
     >>> from cepheid.language.parser import parse
@@ -40,7 +40,7 @@ def extent_of(query: AnalysedQuery, window: int | None) -> int:
 
 
 def _are_of_one_event(query: AnalysedQuery) -> bool:
-    """Whether all matches have one event, and only negations with windows of their own."""
+    """Whether all matches have one event, and only negations with their own windows."""
     return all(
         len(each.components) == 1
         and not each.components[0].is_kleene

@@ -17,7 +17,7 @@ _FIRST_SIZE = 64
 _SMALL = 256
 _MOST_SMALL = 1 << 18
 _SPARSE = 8
-"""Values from 0 to this, or to so many times as many as there are keys, are looked up by index,
+"""Values from 0 to this, or to this number times that of the keys, are looked up by index,
 without a hash."""
 _NOTHING = np.empty(0, dtype=np.int64)
 _TWICE = "two partitions have the same number"

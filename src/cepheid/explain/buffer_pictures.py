@@ -77,7 +77,7 @@ class _Buffer:
                 self._state_of[ix, is_later] = len(self._states)
                 suffix = ("[i]" if is_later else "[1]") if part.is_kleene else ""
                 self._states.append(visible(part.variable + suffix))
-        # The event that completes a match is not in the buffer, unless a list goes on.
+        # The event that completes a match is not in the buffer, unless a list continues.
         self._shown = len(self._states) - (not alternative.components[-1].is_kleene)
         # The pointers of each entry: what they lead to, or -1, and their versions.
         self._pointers: list[list[tuple[int, str]]] = [[] for _ in buffer.entries]

@@ -169,7 +169,7 @@ class _Drawing:
         """The states in columns by the number of bound components, each beside its next states.
 
         The edges are in the order of a search from the root, and each edge to a final state has a
-        row of its own.
+        separate row.
         """
         states = self._automaton.states
         column = {0: 0}

@@ -134,7 +134,7 @@ def positive_variables(pattern: Pattern) -> list[str]:
 
 
 def own_windows(pattern: Pattern) -> Iterator[Window]:
-    """The windows of the negations that have one of their own."""
+    """The own windows of negations."""
     for node in pattern.walk():
         if isinstance(node, Negation) and node.window is not None:
             yield node.window

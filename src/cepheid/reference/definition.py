@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cepheid.reference.timed_out import Furthest
 
 OwnWindows = Mapping[ast.Window, int]
-"""The windows that negations have of their own, in ticks."""
+"""The own windows of negations, in ticks."""
 
 _MATCH_BYTES, _EVENT_BYTES = 600, 60
 """What a match, and each of its events, takes at most until it is reported."""

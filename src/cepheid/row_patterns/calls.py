@@ -149,7 +149,7 @@ class Calls:
 
 
 def _named(operand: ast.Node) -> Iterator[str | None]:
-    """The variables of columns, but not of those in a nested call, which is a fault of its own."""
+    """The variables of columns, but not of those in a nested call, which is a separate fault."""
     if isinstance(operand, rows.Column | rows.Classifier):
         yield operand.variable
     elif not isinstance(operand, OF_ROWS):

@@ -70,7 +70,7 @@ class RowMatches:
         return "\n".join([count, *shown, *([f"… and {more} more"] if more else [])])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: how many there are, and the first rows."""
+        """What a notebook shows: the number of rows, and the first ones."""
         rows = [self.columns, *([str(each) for each in row.values()] for row in self._first())]
         cells = [
             "".join(f"<{tag}>{html_text(cell)}</{tag}>" for cell in row)

@@ -36,7 +36,7 @@ def no_target(skip: rows.Skip, number: int, first: int, last: int, exists: bool)
 
 @contextmanager
 def within_memory(limit: int | None, clause: rows.Clause) -> Iterator[None]:
-    """Charge what is allocated to a limit in bytes; None stands for half of what is available.
+    """Charge what is allocated to a limit in bytes; None means half of what is available.
 
     Raises:
         LimitError: it is not enough; the message says what needs less.

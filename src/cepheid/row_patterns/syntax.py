@@ -259,7 +259,7 @@ class Clause(Node):
         return list(dict.fromkeys(node.name for node in nodes if isinstance(node, Variable)))
 
     def members(self) -> dict[str | None, frozenset[str]]:
-        """The variables of the pattern that each name stands for; None stands for all of them."""
+        """The variables of the pattern that each name means; None means all of them."""
         own = self.variables()
         members: dict[str | None, frozenset[str]] = {name: frozenset([name]) for name in own}
         members |= {subset.name: frozenset(subset.members) for subset in self.subsets}

@@ -137,7 +137,7 @@ class QueryRun(Run):
 
 
 class RuleRun(QueryRun):
-    """A rule with a session of its own.
+    """A rule with its own session.
 
     ``columns`` has no events, but the columns of the events that the rule reads.
 

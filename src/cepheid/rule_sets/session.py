@@ -1,7 +1,7 @@
 """A set of rules over a stream that arrives in batches.
 
 A batch is read and ordered once. Rules of the same shape share a session (``sharing/``), and others
-have a session of their own. A rule that cannot run, or exceeds a limit, is *suspended* with a
+have their own sessions. A rule that cannot run, or exceeds a limit, is *suspended* with a
 reason, and the others continue.
 """
 
@@ -46,7 +46,7 @@ from cepheid.snapshots import Arrays, Parts, unpack
 _Run = TypeVar("_Run", bound=Run)
 _Given = TypeVar("_Given")
 _StoredRules = tuple[Mapping[str, tuple[str, bytes]], StoredGroups]
-"""The state of rules with a session of their own, and of groups of rules."""
+"""The state of rules with their own sessions, and of groups of rules."""
 _NO_BACKFILL = (
     "backfill needs the events of the past, and this session does not keep any: begin it with "
     "retain, such as rules.session(retain='1 hour')"

@@ -21,7 +21,7 @@ from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, table_bytes, 
 class StoredSession:
     """The state of a session of rules.
 
-    ``latest`` has no events, but their columns. ``rules`` are those with a session of their own:
+    ``latest`` has no events, but their columns. ``rules`` are those with their own sessions:
     what the state of each depends on, and the state. ``groups``, ``next_slot`` and ``arrays`` are
     of the rules that share sessions. ``suspended`` has the fields of a rule and the reason.
     """

@@ -26,8 +26,8 @@ def one_at_a_time(
 ) -> Callable[Concatenate[Any, Given], Returned]:
     """A method of a session that is rejected while another call runs, or after an interrupted one.
 
-    Kernels write into the arrays of a session without a lock of their own. A call that was
-    stopped by an exception, a lack of memory or a limit may have left them half-written. Other
+    Kernels write into the arrays of a session without locks. A call that was
+    stopped by an exception, a lack of memory or a limit may leave them half-written. Other
     errors of cepheid are raised before anything is written.
     """
 

@@ -1,7 +1,7 @@
 """The state of a query between batches of events [Agrawal08 §5].
 
 A session reads events in order, in batches of any size, and advances its clock when asked. The
-matches do not depend on how the stream is cut into batches.
+matches do not depend on how the stream is divided into batches.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class StreamSession(HeldSession, Generic[Found, Counted]):
     Make one with ``query.session()`` or ``script.session()``. The session of a query returns
     :class:`~cepheid.matches.matches.Matches`, and the session of a script
     :class:`~cepheid.matches.matches.ScriptMatches`. They do not depend on how the stream
-    is cut into batches, nor on whether the session was stored and restored in between.
+    is divided into batches, nor on whether the session was stored and restored in between.
 
     A session serves one call at a time: a call during another one is a ``SessionError``. After an
     interrupted call (Ctrl-C), a ``MemoryError`` or a ``LimitError`` it rejects further calls if

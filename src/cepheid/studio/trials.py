@@ -1,6 +1,6 @@
 """Runs a query that is being written over a sample of events, for the page.
 
-It runs in a process of its own, which is ended when it takes too long.
+It runs in a separate process, which is ended when it takes too long.
 """
 
 from __future__ import annotations

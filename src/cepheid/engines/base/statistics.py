@@ -9,7 +9,7 @@ from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
 
 HALF_LIFE = 4_096
-"""After this many events, an event has half its weight in a running count."""
+"""After this many events, an event counts half in a running count."""
 
 
 class RunningCounts:

@@ -66,7 +66,7 @@ class FrameMemory:
         if not len(batch):
             return
         if not before:
-            self.forget()
+            self.clear()
             return
         if self._intervals is not None:
             self._intervals = _joined(self._intervals, intervals)
@@ -84,9 +84,9 @@ class FrameMemory:
     def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Drop the events that are not wanted."""
         self._retained.keep(wanted)
-        self.forget()
+        self.clear()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Read everything again when it is needed, since other events are retained now."""
         self._intervals = self._type_codes = None
         self._columns = {}

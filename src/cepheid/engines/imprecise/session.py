@@ -5,7 +5,7 @@ Events may come in any order in which no event follows one that is certain to be
 latest beginning so far less the longest interval. Before that time, the stream is *settled*. A
 match is reported when all its events have come. If other events have a say in its confidence
 (skip_till_next_match, negation), it is reported when it is decided. So each match is reported
-once and with the same confidence, however the stream is cut into batches.
+once and with the same confidence, however the stream is divided into batches.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class ImpreciseSession(QuerySession):
             check_values(header, {name: "integer"})
             require(NEVER <= header[name] <= END, f"{name!r} is no time")
         super().load(header, arrays)
-        self._memory.forget()
+        self._memory.clear()
         require(not are_far(self._retained.events.ticks).any(), "retained events have no times")
         self._settled, self._begun = header["settled"], header["begun"]
         self._longest, self._rows = header["longest"], header["rows"]

@@ -150,7 +150,7 @@ def is_tested_early(alternative: Alternative, negated: NegatedComponent, method:
     That drops partial matches early. The filter of complete matches is faster, and it is enough
     where little could be dropped: by cost, a negation that needs all components is left to it. The
     two other methods of [Kolchinsky17 §4.4] test all negations at the same stage. A negation that
-    extends to the end of the window can only be tested then, and one with a window of its own, or
+    extends to the end of the window can only be tested then, and one with its own window, or
     inside a list, is always left to the filter. ``method`` is the option ``negation``.
     """
     if negated.own_window is not None or negated.is_inside:
@@ -178,7 +178,7 @@ def place_components(
 ) -> LazyPlacement:
     """The conditions and the order of all components of an alternative.
 
-    ``alternatives`` are the ones that it stands for, by their components, and ``equal`` attributes
+    ``alternatives`` are those that it represents, by their components, and ``equal`` attributes
     that have one value in every match.
     """
     parts = alternative.components

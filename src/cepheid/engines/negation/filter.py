@@ -40,7 +40,7 @@ class NegationFilter:
     """Tests matches against one negated component.
 
     ``by_partition`` says that the window counts the events of a partition. ``own_window`` is the
-    window that the negation has of its own, in ticks.
+    own window of the negation, in ticks.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class NegationFilter:
         ``following`` is the latest place of each partition on the axis of the window, and
         ``earliest`` the time of the first event that can be in a match.
         """
-        # A window of its own begins or ends at an event of the match.
+        # An own window begins or ends at an event of the match.
         self._index.evict(np.array([earliest]) if self._is_own else following)
 
     @property

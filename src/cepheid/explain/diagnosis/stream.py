@@ -96,7 +96,7 @@ class Stream:
 
     @cached_property
     def own_windows(self) -> Mapping[ast.Window, int]:
-        """The windows that negations have of their own, in ticks."""
+        """The own windows of negations, in ticks."""
         return own_windows(self.query, self.events.time_axis)
 
     def own_reach(self, window: ast.Window, earlier: int, later: int) -> tuple[int, int]:

@@ -87,7 +87,7 @@ class LeavesOf:
         self.variable = variable
 
     def group(self, name: str | None) -> Group:
-        """The variables that a name stands for; None for all."""
+        """The variables that a name means; None means all."""
         members = self._members[name]
         return None if members == self._all else members
 

@@ -207,7 +207,7 @@ class Plan:
         """For each state in columns, which rows keep an open search in its loop.
 
         They have the bits of the first row and none of those of the second. The third row is 0 if
-        no row is known to do so, as in the last column, which stands for no state.
+        no row is known to do so, as in the last column, which is of no state.
         """
         program = self.program(1)
         found = np.zeros((3, len(program.states) + 1), np.int64)

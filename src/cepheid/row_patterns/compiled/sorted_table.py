@@ -102,7 +102,7 @@ def _ascends(key: pa.Array, item: rows.SortItem) -> bool:
 class LocalTest:
     """A condition on rows at fixed distances, over columns and over operands that are elsewhere.
 
-    ``moved`` has the operand and the distance of each name that stands for one.
+    ``moved`` has the operand and the distance of each name that replaces one.
     """
 
     condition: Any
@@ -217,7 +217,7 @@ class Block:
         return to_numpy(one_array(found.fill_null(False)))
 
     def _at_distance(self, operand: Any, distance: int) -> pa.Array:
-        """The values so many rows away, null outside the partition."""
+        """The values at this distance in rows, null outside the partition."""
         count, size = len(self._table), abs(distance)
         low, high = (min(max(each + distance, 0), count) for each in (self.low, self.high))
         values = self._table.over_rows(operand, low, high)

@@ -60,7 +60,7 @@ class Partition:
 class Match:
     """A match, or a part of it: the variable of each row from ``start``.
 
-    ``members`` are the variables that a name stands for; None stands for all.
+    ``members`` are the variables that a name means; None means all.
     """
 
     partition: Partition

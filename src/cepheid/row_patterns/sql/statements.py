@@ -1,7 +1,7 @@
 """A statement with ``MATCH_RECOGNIZE`` clauses becomes statements without them.
 
-The text is read once, from the left. At a clause, the relation before it ends: it becomes an input
-of its own, and both are replaced by a name for the result. So a clause inside the relation of
+The text is read once, from the left. At a clause, the relation before it ends: it becomes a
+separate input, and both are replaced by a name for the result. So a clause inside the relation of
 another one has a name by then. An input is run before the statement around it, and so has the
 common table expressions in front of it that its relation sees.
 """

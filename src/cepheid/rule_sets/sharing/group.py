@@ -167,7 +167,7 @@ class RuleGroup:
 def _of_group(options: Options) -> Options:
     """The options of a group, for the options of its rules.
 
-    A group that exceeds the budget of a rule is no fault: its rules then get sessions of their own,
+    A group that exceeds the budget of a rule is no fault: its rules then get their own sessions,
     each with its budget. A few rules may have more runs together than one may have.
     """
     runs = None if options.max_runs is None else _MORE_RUNS * options.max_runs

@@ -65,7 +65,7 @@ class _Table:
         self.types = {name: ix for ix, name in enumerate(dict.fromkeys(n for n, _ in listeners))}
         listeners.sort(key=lambda each: self.types[each[0]])
         counts = np.bincount([self.types[name] for name, _ in listeners], minlength=1)
-        # The last type stands for all that no rule listens to.
+        # The last type is for all that no rule listens to.
         self.arrays = Listeners(
             np.concatenate([[0], np.cumsum(counts), [len(listeners)]]).astype(np.int64),
             np.array([row for _, row in listeners], dtype=LISTENER),

@@ -1,4 +1,4 @@
-"""A query over a stream in which events may come late: matches are reported, and corrected.
+"""A query over a stream in which events may arrive late: matches are reported, and corrected.
 
 The session remembers its state before the events that a late one may still precede, as a snapshot,
 and these *recent* events. A late event is put in its place among them, and they are read again from
@@ -131,7 +131,7 @@ class CorrectingSession(HeldSession):
     def advance(self, time: Any = None) -> Corrections:
         """The matches completed by the passage of time; None means the stream has ended.
 
-        Events may still come late, as far before this time as before an event; after the end
+        Events may still arrive late, as far before this time as before an event; after the end
         of the stream none may come.
         """
         ahead = self._fed("advances")

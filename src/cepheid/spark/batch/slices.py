@@ -1,10 +1,10 @@
 """Slices of time: how events without a key, or with a heavy one, are divided among workers.
 
 A match lies within one window. So a slice gets its own events and the events of one window after
-it and, if an event before a match can violate it, of one window before it. A negation with a window
-of its own looks back by that window, or further ahead by it. All matches that start
-in the slice can be found there, with any selection strategy, because a run depends on no event
-before its first. Matches that start outside the slice are left out: another slice finds them.
+it and, if an event before a match can violate it, of one window before it. A negation with its
+own window looks back by that window, or further ahead by it. All matches that start in the slice
+can be found there, with any selection strategy, because a run depends on no event before its first.
+Matches that start outside the slice are left out: another slice finds them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A query over Parquet files that workers read directly: Spark shuffles and sorts nothing.
 
 Event files are usually written in time order, and a match lies within one window. So the files are
-cut into slices of time at row group boundaries, and a worker reads the row groups of its slice and
-of one more window. Spark moves only the matches.
+divided into slices of time at row group boundaries, and a worker reads the row groups of its slice
+and of one more window. Spark moves only the matches.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _name(component: ast.Component) -> str:
 def _reach(prepared: Prepared) -> int | None:
     """How far from a rare event an event can matter, in ticks; None without a window.
 
-    A match and what violates it are within one window. A negation with a window of its own
+    A match and what violates it are within one window. A negation with its own window
     looks as far beyond the match.
     """
     if prepared.window is None:

@@ -1,7 +1,7 @@
 """Events on their way to a stateful operator: an Arrow blob for every hash bucket.
 
 A row costs ten times as much in a stateful operator of Spark as in ``mapInArrow``, and a state per
-key costs ten times as much as one for many keys. So a stream is cut into *buckets* by a hash of
+key costs ten times as much as one for many keys. So a stream is divided into *buckets* by a hash of
 the partition key, and the rows of a bucket pass through the shuffle as one value.
 """
 

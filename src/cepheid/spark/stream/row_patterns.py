@@ -1,6 +1,6 @@
 """``MATCH_RECOGNIZE`` over a streaming DataFrame: a streaming DataFrame of its rows.
 
-The stream is cut into buckets by PARTITION BY, as for SASE+ queries
+The stream is divided into buckets by PARTITION BY, as for SASE+ queries
 (:mod:`cepheid.spark.stream.streaming`); a bucket runs the session of the clause over its
 partitions.
 """

@@ -1,8 +1,8 @@
 """A set of rules over a streaming DataFrame, and changes of the rules that come with the stream.
 
-The stream is cut into buckets, as for queries (:mod:`cepheid.spark.stream.streaming`). Each event
-is sent once for each key that the stream declares, and a bucket has a session of rules for each
-key. A change is sent to every bucket.
+The stream is divided into buckets, as for queries (:mod:`cepheid.spark.stream.streaming`). Each
+event is sent once for each key that the stream declares, and a bucket has a session of rules for
+each key. A change is sent to every bucket.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A query or a script over a streaming DataFrame: a streaming DataFrame of its matches.
 
-The stream is cut into buckets, and the state is their sessions. Spark filters and projects; gives
-each row the number of its bucket; packs the rows of a bucket (:mod:`cepheid.spark.stream.packing`);
-advances the buckets (:mod:`.bucket_operator`); and unpacks the answers.
+The stream is divided into buckets, and the state is their sessions. Spark filters and projects;
+gives each row the number of its bucket; packs the rows of a bucket
+(:mod:`cepheid.spark.stream.packing`); advances the buckets (:mod:`.bucket_operator`); and unpacks
+the answers.
 
 One stateful operator runs all queries of a script, and a bucket of the stream runs the whole
 script over its keys. So all queries must have the same key, and composite events must have it too:

@@ -52,7 +52,7 @@ class VariantStacksEngine(InstanceStacksEngine):
 
     @property
     def _other_keys(self) -> int:
-        """The number of keys after the first that have stacks of their own."""
+        """The number of keys after the first that have their own stacks."""
         return self._tested_keys if self._plan["multi"] else 0
 
     @property
