@@ -140,6 +140,11 @@ def _text_of(file: str | None, text: str | None) -> str:
     assert file is not None
     if _has_events(file):
         raise OptionError(f"{file!r} is a file of events, not of a query: name the query first")
+    return text_of_file(file)
+
+
+def text_of_file(file: str) -> str:
+    """The text of a query file, or of stdin."""
     if file != STDIN:
         return read_text(file)
     try:

@@ -7,6 +7,7 @@ state: take and ignore share it. The formulas are in a box below the states.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.evaluation import AUTO, LAZY_CHAIN, LAZY_TREE, NFA_B
@@ -17,6 +18,8 @@ from cepheid.explain.chain import lazy_chains, lazy_trees
 from cepheid.explain.svg import draw_automata
 from cepheid.language.printer import print_pattern
 from cepheid.visible import visible
+
+Draw = TypeVar("Draw")
 
 _WIDTH = 90
 HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
@@ -119,11 +122,17 @@ DRAWN = (NFA_B, LAZY_CHAIN, LAZY_TREE)
 _FORMATS = {"mermaid": write_mermaid, "svg": draw_automata}
 
 
+def format_named(name: str, formats: Mapping[str, Draw]) -> Draw:
+    """What draws in the format with this name."""
+    if name not in formats:
+        known = list_words(list(formats))
+        raise OptionError(f"an automaton has no format {name!r}; it has {known}")
+    return formats[name]
+
+
 def check_drawing(format: str, evaluation: str) -> None:
     """Refuse an unknown format, and an evaluation without an automaton."""
-    if format not in _FORMATS:
-        known = list_words(list(_FORMATS))
-        raise OptionError(f"an automaton has no format {format!r}; it has {known}")
+    format_named(format, _FORMATS)
     if evaluation not in (AUTO, *DRAWN):
         raise OptionError(
             f"there is no drawing of an automaton of {evaluation!r}; there is one of "

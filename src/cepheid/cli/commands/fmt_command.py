@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cepheid.api import read_text
-from cepheid.cli.inputs import STDIN, name_of
+from cepheid.cli.inputs import STDIN, name_of, text_of_file
 from cepheid.cli.named_options import command_with
 from cepheid.cli.reporting import EXIT_FAULT, report, reporting, say
 from cepheid.cli.results import write_text
 from cepheid.cli.root import app
-from cepheid.errors import CepheidError, OptionError, plural
+from cepheid.errors import CepheidError, plural
 
 _EXAMPLES = """\b
 Examples:
@@ -50,7 +48,7 @@ def fmt(
     with reporting():
         for file in files:
             try:
-                text = _read(file)
+                text = text_of_file(file)
                 formatted = format_query(text, name_of(file))
             except CepheidError as error:
                 report(error)
@@ -72,15 +70,6 @@ def fmt(
         say(counts + (f", {failed} with errors" if failed else ""))
     if failed or (check and changed):
         raise typer.Exit(EXIT_FAULT)
-
-
-def _read(file: str) -> str:
-    if file != STDIN:
-        return read_text(file)
-    try:
-        return sys.stdin.read()
-    except UnicodeDecodeError:
-        raise OptionError("cannot read the query from stdin: it is not UTF-8 text") from None
 
 
 def _difference(text: str, formatted: str, name: str) -> str:

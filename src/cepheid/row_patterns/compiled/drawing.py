@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cepheid.errors import EvaluationError, OptionError, list_words
+from cepheid.errors import EvaluationError
 from cepheid.explain.canvas import LETTER, LINE, MARGIN, MARKER, Canvas, px
-from cepheid.explain.drawing import HEAD, quoted
+from cepheid.explain.drawing import HEAD, format_named, quoted
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.compiled.automaton import Edge
 from cepheid.row_patterns.compiled.explanation import anchors_text
@@ -71,9 +71,7 @@ def draw(clause: rows.Clause, format: str) -> str:
         states ~~~ conditions
     <BLANKLINE>
     """
-    if format not in _FORMATS:
-        known = list_words(list(_FORMATS))
-        raise OptionError(f"an automaton has no format {format!r}; it has {known}")
+    write = format_named(format, _FORMATS)
     try:
         plan = Plan(clause, None)
     except Untold as reason:
@@ -97,7 +95,7 @@ def draw(clause: rows.Clause, format: str) -> str:
     conditions = [
         f"{print_variable(name)}: {defined.get(name, 'any row')}" for name in plan.variables
     ]
-    return _FORMATS[format](_Picture(print_pattern(clause.pattern), count + 1, arrows, conditions))
+    return write(_Picture(print_pattern(clause.pattern), count + 1, arrows, conditions))
 
 
 def _label(number: int, edge: Edge) -> str:
