@@ -26,8 +26,9 @@ from cepheid.errors import LimitError
 from cepheid.row_patterns.columns import Binding
 from cepheid.row_patterns.compiled.execution import Execution
 from cepheid.row_patterns.compiled.plan import Plan
+from cepheid.row_patterns.compiled.row_order import sorted_rows
 from cepheid.row_patterns.compiled.searching import Searching
-from cepheid.row_patterns.compiled.sorted_table import SortedTable, sorted_rows
+from cepheid.row_patterns.compiled.sorted_table import SortedTable
 from cepheid.row_patterns.parser import parse
 from cepheid.schema import Schema
 

@@ -34,7 +34,8 @@ from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.columns import Binding, named_columns
 from cepheid.row_patterns.compiled.encoding import MADE, type_of_extreme
 from cepheid.row_patterns.compiled.evaluation import plan_of
-from cepheid.row_patterns.compiled.sorted_table import SortedTable, key_of, sorted_rows
+from cepheid.row_patterns.compiled.row_order import key_of, sorted_rows
+from cepheid.row_patterns.compiled.sorted_table import SortedTable
 from cepheid.row_patterns.first_runs import Found, found_soon
 from cepheid.row_patterns.reference.evaluation import ResultRow, matches, result_rows
 from cepheid.row_patterns.reference.interpreter import (

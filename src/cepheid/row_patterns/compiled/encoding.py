@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.events.columns.arrow_arrays import numbers_of, plain_decimals, to_numpy
-from cepheid.events.columns.column_arithmetic import without_nan
+from cepheid.events.columns.column_arithmetic import whole_numbers, without_nan
 from cepheid.events.conforming import ARROW_TYPE
 from cepheid.schema import Kind
 
@@ -42,7 +42,7 @@ def plain(array: pa.Array) -> pa.Array:
         return without_nan(array.cast(pa.float64()))
     if arrow.is_string(kind) or arrow.is_large_string(kind) or arrow.is_string_view(kind):
         return array.cast(pa.string())
-    return array.cast(pa.int64())
+    return whole_numbers(array) if arrow.is_integer(kind) else array.cast(pa.int64())
 
 
 def type_of_extreme(kind: pa.DataType, usual: pa.DataType) -> pa.DataType:

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as arrow
 
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import (
@@ -28,74 +27,6 @@ from cepheid.row_patterns.compiled.leaves import ROW_NODES, LeavesOf, tree_with
 from cepheid.tuning import tuning
 
 Bools = npt.NDArray[np.bool_]
-
-
-def key_of(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column to compare rows by: NaN is null, and there is one zero."""
-    array = without_dictionary(one_array(column))
-    if arrow.is_boolean(array.type):
-        return array.cast(pa.int8())
-    if not arrow.is_floating(array.type):
-        return array
-    array = array.cast(pa.float64())
-    return pc.add(pc.if_else(pc.is_nan(array), None, array), 0.0)
-
-
-def sorted_rows(table: pa.Table, clause: rows.Clause) -> tuple[Int64s, Int64s]:
-    """The rows of a table by partition, each in order, and where each partition begins and ends.
-
-    Partitions are in the order of their first rows in the table.
-    """
-    count = table.num_rows
-    order = _by_columns(table, clause.order_by)
-    codes = np.zeros(count, np.int64)
-    for name in clause.partition_by:
-        encoded = pc.dictionary_encode(key_of(table.column(name.text)), null_encoding="encode")
-        codes *= len(encoded.dictionary)
-        codes += to_numpy(encoded.indices.cast(pa.int64()))
-        if len(clause.partition_by) > 1:  # Numbers stay below the number of rows.
-            codes = to_numpy(from_numpy(codes).dictionary_encode().indices.cast(pa.int64())).copy()
-    if not count:
-        return order, np.zeros(1, np.int64)
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(codes)))).astype(np.int64)
-    if len(offsets) == 2:
-        return order, offsets
-    if count <= tuning().first_run_events:  # Such a table may need no compiled code at all.
-        return order[np.argsort(codes[order], kind="stable")], offsets
-    from cepheid.engines.row_pattern.kernels.row_order import group_rows
-
-    in_order = np.empty(count, np.int64)
-    group_rows(np.ascontiguousarray(codes), order, offsets.copy(), in_order)
-    return in_order, offsets
-
-
-def _by_columns(table: pa.Table, items: Sequence[rows.SortItem]) -> Int64s:
-    order = np.arange(table.num_rows, dtype=np.int64)
-    is_sorted = True
-    for item in reversed(items):  # Each sort keeps the order of the one before.
-        key = key_of(table.column(item.column.text))
-        if is_sorted and _ascends(key, item):
-            continue
-        if not is_sorted:
-            key = key.take(from_numpy(order))
-        places = pc.array_sort_indices(
-            key,
-            order="ascending" if item.is_ascending else "descending",
-            null_placement="at_start" if item.nulls_first else "at_end",
-        )
-        order = order[to_numpy(places.cast(pa.int64()))]
-        is_sorted = False
-    return order
-
-
-def _ascends(key: pa.Array, item: rows.SortItem) -> bool:
-    """Whether a column without nulls is in order already."""
-    if key.null_count or not item.is_ascending:
-        return False
-    kinds = (arrow.is_integer, arrow.is_floating, arrow.is_timestamp, arrow.is_date)
-    if len(key) < 2 or not any(test(key.type) for test in kinds):
-        return len(key) < 2
-    return bool(pc.all(pc.less_equal(key.slice(0, len(key) - 1), key.slice(1))).as_py())
 
 
 @dataclass(frozen=True, slots=True)

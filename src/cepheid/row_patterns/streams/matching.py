@@ -21,8 +21,9 @@ from cepheid.events.columns.arrow_arrays import from_numpy
 from cepheid.row_patterns.compiled.evaluation import plan_of
 from cepheid.row_patterns.compiled.execution import Execution
 from cepheid.row_patterns.compiled.plan import Plan
+from cepheid.row_patterns.compiled.row_order import sorted_rows
 from cepheid.row_patterns.compiled.searching import Continued
-from cepheid.row_patterns.compiled.sorted_table import SortedTable, sorted_rows
+from cepheid.row_patterns.compiled.sorted_table import SortedTable
 from cepheid.row_patterns.reference.evaluation import Progress, ResultRow, matches, result_rows
 from cepheid.row_patterns.reference.interpreter import Match, Partition
 from cepheid.row_patterns.results import RowMatches

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.api import query
 from cepheid.language.limits import NO_LIMITS
-from cepheid.row_patterns.compiled.sorted_table import key_of
+from cepheid.row_patterns.compiled.row_order import key_of
 from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.row_patterns.results import RowMatches
 from cepheid.row_patterns.settings import Settings
