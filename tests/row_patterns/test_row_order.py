@@ -72,6 +72,12 @@ def test_rows_are_by_partition_and_then_in_order(names, times, descending):
         assert found == wanted
 
 
+def test_rows_in_order_of_several_columns_stay_as_they_are():
+    rows = table([each // 7 for each in range(ROWS)]).append_column("n", pa.array(range(ROWS)))
+    clause = parse("MATCH_RECOGNIZE (ORDER BY t, n PATTERN (A))")
+    assert sorted_rows(rows, clause)[0].tolist() == list(range(ROWS))
+
+
 def test_partitions_one_after_another_stay_as_they_are():
     rows = table([*range(150), *range(150)])
     rows = rows.append_column("half", pa.array([1] * 150 + [0] * 150))

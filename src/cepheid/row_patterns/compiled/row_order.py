@@ -44,16 +44,17 @@ def sorted_rows(table: pa.Table, clause: rows.Clause) -> tuple[Int64s, Int64s]:
     Partitions are in the order of their first rows in the table.
     """
     keys = [(key_of(table.column(item.column.text)), item) for item in clause.order_by]
-    is_sorted, nothing = _are_ascending(keys), np.empty(0, np.int64)
+    is_sorted = all(_ascends(key, item) for key, item in keys)
+    nothing = np.empty(0, np.int64)
     if not table.num_rows:
         return nothing, np.zeros(1, np.int64)
     codes, offsets = _partitions([key_of(table.column(name.text)) for name in clause.partition_by])
     if len(offsets) <= 2:
         order = np.arange(table.num_rows, dtype=np.int64) if is_sorted else _by_columns(keys)
         return order, np.array([0, table.num_rows], np.int64)
-    if not is_sorted:
+    if not is_sorted and len(keys) == 1 and _is_plain(*keys[0]):
         in_order = _grouped(codes, nothing, offsets)
-        if _ascend_in_partitions(keys, in_order, offsets):
+        if _ascends_in_partitions(keys[0][0], in_order, offsets):
             return in_order, offsets
     return _grouped(codes, nothing if is_sorted else _by_columns(keys), offsets), offsets
 
@@ -67,7 +68,7 @@ def _by_columns(keys: Sequence[_Key]) -> Int64s:
     """The rows in the order of some columns; each sort keeps the order of the one before."""
     order: Int64s | None = None
     for key, item in reversed(keys):
-        if order is None and _are_ascending([(key, item)]):
+        if order is None and _ascends(key, item):
             continue
         places = pc.array_sort_indices(
             key if order is None else key.take(from_numpy(order)),
@@ -80,22 +81,17 @@ def _by_columns(keys: Sequence[_Key]) -> Int64s:
     return order
 
 
-def _are_ascending(keys: Sequence[_Key]) -> bool:
-    """Whether the rows are in the order of at most one column already."""
-    if not keys or len(keys[0][0]) < 2:
-        return True
-    if len(keys) > 1 or not _is_plain(*keys[0]):
-        return False
-    key = keys[0][0]
+def _ascends(key: pa.Array, item: rows.SortItem) -> bool:
+    """Whether the rows are in the order of a column already."""
+    if len(key) < 2 or not _is_plain(key, item):
+        return len(key) < 2
     return bool(pc.all(pc.less_equal(key.slice(0, len(key) - 1), key.slice(1))).as_py())
 
 
-def _ascend_in_partitions(keys: Sequence[_Key], order: Int64s, offsets: Int64s) -> bool:
-    """Whether each partition is in the order of one column."""
-    if len(keys) != 1 or not _is_plain(*keys[0]):
-        return False
-    key = keys[0][0].take(from_numpy(order))
-    falls = to_numpy(pc.less(key.slice(1), key.slice(0, len(key) - 1))).copy()
+def _ascends_in_partitions(key: pa.Array, order: Int64s, offsets: Int64s) -> bool:
+    """Whether the rows of each partition are in the order of a column without nulls."""
+    in_order = key.take(from_numpy(order))
+    falls = to_numpy(pc.less(in_order.slice(1), in_order.slice(0, len(key) - 1))).copy()
     falls[offsets[1:-1] - 1] = False
     return not falls.any()
 
