@@ -120,6 +120,13 @@ where n>3
     )
 
 
+def test_the_first_line_of_a_statement_is_not_indented():
+    text = "\n    SELECT n FROM t MATCH_RECOGNIZE (ORDER BY ts PATTERN (A)) AS m\n    WHERE n > 1\n"
+    formatted = format_query(text)
+    assert formatted.startswith("SELECT n FROM t MATCH_RECOGNIZE (\n  ORDER BY ts\n")
+    assert format_query(formatted) == formatted
+
+
 def test_signs_that_would_be_a_comment_stay_apart():
     assert format_query("EVENT A WHERE x = 1 - - 2") == "EVENT A\nWHERE x = 1 - -2\n"
 

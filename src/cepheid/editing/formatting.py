@@ -54,9 +54,12 @@ def format_query(text: str, source: str = DEFAULT_SOURCE) -> str:
     parts = clause_places(text)
     if not parts:
         parse_clause(text, source)  # raises: the bracket is missing or not closed
+    begin = len(text) - len(text.lstrip())
     for start, end in parts:
-        line = text[text.rfind("\n", 0, start) + 1 : start]
-        indent = len(line) - len(line.lstrip())
+        line_start = text.rfind("\n", 0, start) + 1
+        line = text[line_start:start]
+        # The first line loses its indentation.
+        indent = len(line) - len(line.lstrip()) if line_start > begin else 0
         pieces += [text[place:start], _format_clause(text, start, end, indent, source)]
         place = end
     return "".join([*pieces, text[place:]]).strip() + "\n"
