@@ -1,6 +1,8 @@
 """``cepheid lsp`` serves a real client over stdin and stdout."""
 
 import asyncio
+import json
+import subprocess
 import sys
 
 import pytest
@@ -114,3 +116,19 @@ def test_a_setting_names_the_events_and_characters_are_counted_as_the_client_doe
         assert range.start == position(1, 25)
 
     run(session, folder, {"events": "events.csv"})
+
+
+def test_the_server_ends_without_a_word_when_the_editor_does():
+    messages = [
+        {"id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}},
+        {"method": "initialized", "params": {}},
+        {"id": 2, "method": "shutdown"},
+        {"method": "exit"},
+    ]
+    written = b""
+    for each in messages:
+        body = json.dumps({"jsonrpc": "2.0", **each}).encode()
+        written += b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    command = [sys.executable, "-m", "cepheid", "lsp"]
+    ended = subprocess.run(command, input=written, capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")

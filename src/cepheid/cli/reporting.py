@@ -49,7 +49,8 @@ def reporting() -> Iterator[None]:
         warnings.showwarning = _warning_shown_by(warnings.showwarning)
         try:
             yield
-            sys.stdout.flush()
+            if not sys.stdout.closed:  # as a server does that speaks over it
+                sys.stdout.flush()
         except CepheidError as error:
             report(error)
             raise typer.Exit(EXIT_FAULT) from None
