@@ -72,7 +72,7 @@ def explain(error: UnexpectedInput, text: str) -> Fault:
 def _fields_of_a_rule(place: Place) -> Fault | None:
     if not _FIELDS.match(place.text):
         return None
-    hint = "cepheid rules match FOLDER and cep.rules(FOLDER) run the rules of a folder."
+    hint = "For the rules of a folder: cepheid rules check or match FOLDER, cep.rules(FOLDER)."
     return Fault("this is a rule: it has fields before its query", place.span, hint=hint)
 
 

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cepheid.cli.named_options import command_with
+from cepheid.cli.named_options import OF_EVENTS, command_with, named_values
 from cepheid.cli.reporting import EXIT_FAULT, reporting, say
 from cepheid.cli.root import app
 from cepheid.errors import CepheidError, OptionError, RuleFault, plural
@@ -25,10 +25,17 @@ Examples:
   cepheid test rules/
   cepheid test rules/ --junit results.xml
   cepheid test rules/ --record day.csv
+  cepheid test rules/ --record log.csv --time at --type kind
 """
 
+_RECORDED = "The events of --record"
 
-@app.command("test", cls=command_with({}), epilog=_EXAMPLES)
+
+def _of_record(metavar: str, text: str) -> Any:
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=_RECORDED)
+
+
+@app.command("test", cls=command_with(OF_EVENTS), epilog=_EXAMPLES)
 def run_tests(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", hidden=True)],
     junit_file: Annotated[
@@ -47,6 +54,14 @@ def run_tests(
         bool,
         typer.Option("--update", help="Write what is found now into the cases that failed."),
     ] = False,
+    time: Annotated[str | None, _of_record("COLUMN", "The time column.")] = None,
+    type: Annotated[str | None, _of_record("COLUMN", "The type column.")] = None,
+    time_unit: Annotated[
+        str | None, _of_record("UNIT", "The unit of a numeric time column, such as ms.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, _of_record("NAME=VALUE", "Set one of the options below; repeatable.")
+    ] = None,
 ) -> None:
     """Test the rules of a folder with the cases beside them.
 
@@ -59,7 +74,13 @@ def run_tests(
     with reporting():
         if not folder.exists():
             raise OptionError(f"there is no folder {str(folder)!r}")
-        recorded, unrecorded = ([], []) if record is None else _record(folder, record)
+        given = {"time": time, "type": type, "time_unit": time_unit}
+        reading = {name: value for name, value in given.items() if value is not None}
+        reading |= named_values(option or (), OF_EVENTS)
+        if reading and record is None:
+            name = next(iter(reading)).replace("_", "-")
+            raise OptionError(f"--{name} is for --record: a test file says it in its options")
+        recorded, unrecorded = ([], []) if record is None else _record(folder, record, reading)
         read = list(read_cases(folder))
         faults = [*unrecorded, *(each for each in read if isinstance(each, RuleFault))]
         results = [each.run() for each in read if isinstance(each, Case)]
@@ -96,15 +117,20 @@ def _test_of(rule: Path) -> Path:
     return rule.with_name(rule.stem + SUFFIX)
 
 
-def _record(folder: Path, events: Path) -> tuple[list[Path], list[RuleFault]]:
-    """Write a test file for each rule without one; the files, and the rules that do not run."""
+def _record(
+    folder: Path, events: Path, reading: dict[str, Any]
+) -> tuple[list[Path], list[RuleFault]]:
+    """Write a test file for each rule without one; the files, and the rules that do not run.
+
+    ``reading`` are the keywords of ``match`` with which the events are read.
+    """
     if not events.exists():
         raise OptionError(f"there are no events {str(events)!r}")
     files, faults = [], []
     for rule in _untested(folder):
         file = _test_of(rule)
         path = os.path.relpath(events.resolve(), file.parent.resolve())
-        case = Case(rule, file, f"recorded from {events.name}", path, None)
+        case = Case(rule, file, f"recorded from {events.name}", path, None, reading)
         try:
             write_cases(file, [replace(case, expect=tuple(case.found()))])
             files.append(file)
