@@ -21,7 +21,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
@@ -109,13 +109,16 @@ def warn_not_stored(reason: str) -> None:
 
 
 _HAVE_RUN: set[str] = set()
-"""Evaluations that this process has seen."""
+"""Evaluations that this process has run."""
 
 
 def has_run(evaluation: str) -> bool:
     """Whether the folder has compiled code of an evaluation."""
-    if evaluation not in _HAVE_RUN and (FOLDER / f"ran_{evaluation}").exists():
-        _HAVE_RUN.add(evaluation)
+    return evaluation in _HAVE_RUN or (FOLDER / f"ran_{evaluation}").exists()
+
+
+def is_loaded(evaluation: str) -> bool:
+    """Whether this process has noted that an evaluation runs."""
     return evaluation in _HAVE_RUN
 
 
@@ -139,6 +142,14 @@ def store(path: Path, data: bytes) -> None:
         raise
 
 
+_WATCHES: list[Callable[[bool], None]] = []
+
+
+def watch_first_times(watch: Callable[[bool], None]) -> None:
+    """Call a function with True when this process begins to fill the cache, and then with False."""
+    _WATCHES.append(watch)
+
+
 @contextmanager
 def first_time(task: str) -> Iterator[bool]:
     """Run a task that fills the cache; of several processes that start it, one runs at a time.
@@ -149,6 +160,19 @@ def first_time(task: str) -> Iterator[bool]:
     if done.exists():
         yield False
         return
+    for watch in _WATCHES:
+        watch(True)
+    try:
+        with _alone(done) as is_first:
+            yield is_first
+    finally:
+        for watch in _WATCHES:
+            watch(False)
+
+
+@contextmanager
+def _alone(done: Path) -> Iterator[bool]:
+    """Wait for other processes with the same task; whether none of them has done it."""
     from filelock import FileLock  # Costs some 10 ms, which a filled cache does not need.
 
     lock = FileLock(done.with_suffix(".lock"))

@@ -97,7 +97,7 @@ def _compiled(text: str, parameters: dict[str, Any]) -> Any:
 
 def _events(shell: Any, said: str) -> Any:
     """The value of an expression, or a path if it is no expression of the notebook's variables."""
-    if re.fullmatch(r"[^\W\d][\w.]*(\[.*\]|\(.*\))*", said):
+    if re.fullmatch(r"[^\W\d][\w.]*(\[.*\]|\(.*\))*|\{.*\}", said):
         try:
             return shell.ev(said)
         except (NameError, AttributeError):

@@ -32,6 +32,7 @@ class Tuning:
     # The first runs, before anything is compiled: what the definition may answer
     first_run_events: int = 2_000  # in a run
     first_run_steps: int = 1_200_000  # looks at an event in a process: about a second
+    loading_steps: int = 0  # the same where code is compiled, and would only have to be loaded
 
     # Kernels
     pause_work: int = 1 << 20  # runs or instances looked at before a kernel lets signals in

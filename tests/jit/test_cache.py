@@ -44,3 +44,16 @@ def test_a_task_is_first_until_it_has_finished(
         assert not is_first
     with cache.first_time("another task") as is_first:
         assert is_first
+
+
+def test_a_watch_is_told_when_the_cache_is_filled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cache, "FOLDER", tmp_path)
+    monkeypatch.setattr(cache, "_WATCHES", [])
+    said: list[bool] = []
+    cache.watch_first_times(said.append)
+    with cache.first_time("a task"):
+        assert said == [True]
+    with cache.first_time("a task"):
+        assert said == [True, False]

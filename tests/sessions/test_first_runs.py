@@ -78,6 +78,21 @@ def test_more_events_are_compiled_for_and_then_few_ones_too(compiled, tune) -> N
 
 
 @pytest.mark.usefixtures("empty_cache")
+def test_what_is_compiled_need_not_be_loaded_for_the_first_query(
+    compiled: list[int], tune, tmp_path: Path
+) -> None:
+    (tmp_path / "ran_nfa_b").touch()
+    tune(loading_steps=100_000)
+    first = in_order(QUERY.match(EVENTS))
+    assert not compiled
+    assert in_order(QUERY.match(EVENTS)) == first
+    assert compiled == [40]
+    first_runs.Steps.left = None
+    QUERY.match(EVENTS)
+    assert compiled == [40, 40]
+
+
+@pytest.mark.usefixtures("empty_cache")
 def test_out_of_steps(compiled: list[int], tune) -> None:
     wanted = in_order(QUERY.match(EVENTS))
     first_runs.Steps.left = None

@@ -6,14 +6,17 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from threading import Thread
+from multiprocessing import Pipe
+from threading import Thread, Timer
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 from browser import opened_page
 
+from cepheid.cli.commands.studio_command import first_query
 from cepheid.errors import LimitError, OptionError
+from cepheid.language.parser import parse_script
 from cepheid.rule_sets.testing import Case, read_cases
 from cepheid.samples import scenario
 from cepheid.studio.saving import rule_file, save_rule
@@ -98,6 +101,28 @@ def test_a_trial_that_takes_too_long_is_stopped_and_the_next_one_runs(served):
     worker.seconds = 60
     assert worker.run("trial", PAIR, sample)[0] == "found"
     worker.close()
+
+
+def test_compiling_does_not_count_as_time_of_a_query():
+    worker = Worker(0.1)
+    ours, theirs = Pipe()
+    worker._is_compiling.value = True
+    Timer(0.5, theirs.send, ("compiled",)).start()
+    assert worker._has_reply(ours)
+    assert ours.recv() == "compiled"
+    worker._is_compiling.value = False
+    assert not worker._has_reply(ours)
+
+
+def test_the_first_query_finds_something_in_any_events(served):
+    types = list(served.studio.sample.read().types)
+    found = run_trial(first_query(types), served.studio.sample)
+    assert 0 < found["timeline"]["total"] <= 500
+    odd = first_query(["add to cart", "2nd", "third"])
+    assert odd.startswith("PATTERN SEQ(`add to cart` a, `2nd` b)\n")
+    parse_script(odd)
+    with pytest.raises(OptionError, match="there are no events"):
+        first_query([])
 
 
 def test_too_many_matches_are_an_error_and_not_a_hang(served):

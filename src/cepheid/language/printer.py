@@ -133,7 +133,7 @@ def _pattern(pattern: ast.Pattern, unique: set[str]) -> str:
 
 
 def _component(component: ast.Component, unique: set[str]) -> str:
-    types = ", ".join(map(_type_name, component.types))
+    types = ", ".join(map(print_type, component.types))
     text = f"ANY({types})" if len(component.types) > 1 else types
     bounds = component.bounds
     if bounds is not None:
@@ -324,6 +324,11 @@ def _path(node: ast.Node) -> str:
     return f"({printer.expression(cast('ast.Expression', node))})"
 
 
-def _type_name(name: str) -> str:
+def print_type(name: str) -> str:
+    """The name of a type of events, quoted if it has to be.
+
+    >>> print_type("SHELF-READING"), print_type("add to cart")
+    ('SHELF-READING', '`add to cart`')
+    """
     parts = name.split("-")
     return name if all(_name(part) == part for part in parts) else f"`{name}`"

@@ -83,7 +83,7 @@ const showTimeline = (data) => {
     data.counts.forEach((count, ix) => {
       if (!count) return;
       const left = toX(data.span[0] + ix * part, width), right = toX(data.span[0] + (ix + 1) * part, width);
-      const tall = Math.max(1.5, (count / most) * 62);
+      const tall = Math.max(1.5, (count / most) * 50);
       context.fillRect(left, 68 - tall, Math.max(1, right - left - 0.5), tall);
     });
     context.fillStyle = style("--soft");
@@ -228,6 +228,8 @@ const showTimeline = (data) => {
 
   tip.hidden = true;
   byId("detail").replaceChildren();
+  // Without matches there is no time to draw.
+  for (const name of ["timeline", "matches"]) byId(name).classList.toggle("empty", !data.total);
   const legend = byId("legend");
   legend.replaceChildren();
   for (const name of data.variables) {

@@ -17,7 +17,8 @@ WHERE skip_till_any_match(a, b[]) {
     AND b[i].from = b[i-1].to
 }
 WITHIN 3 hours
-RETURN a.site AS source, a.ts AS alerted, b[].to AS reached, b[b.LEN].ts AS last_shipment
+RETURN a.site AS source, a.ts AS alerted,
+       b[].to AS reached, b[b.LEN].ts AS last_shipment
 """
 
 START_MS = 1_709_510_400_000  # 2024-03-04 00:00

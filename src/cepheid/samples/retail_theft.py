@@ -13,7 +13,8 @@ WHERE skip_till_next_match(a, b, c) {
     [tag_id]
 }
 WITHIN 12 hours
-RETURN a.tag_id AS item, a.product AS product, a.ts AS picked_up, c.ts AS left_store
+RETURN a.tag_id AS item, a.product AS product,
+       a.ts AS picked_up, c.ts AS left_store
 """
 
 SCRIPT = """\

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from cepheid.cache import has_run, note_run
+from cepheid.cache import has_run, is_loaded, note_run
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
 from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.engines.base.query_session import SessionTask, WholeRun
@@ -109,8 +109,19 @@ class _FirstRun(WholeRun):
 
 
 def is_first_run(evaluation: str, events: int) -> bool:
-    """Whether an evaluation has no compiled code yet, and the events are few."""
-    return events <= tuning().first_run_events and not has_run(evaluation)
+    """Whether an evaluation has no compiled code yet, and the events are few.
+
+    If it only has to be loaded, which takes some tenths of a second, a process that runs one query
+    may set a number of steps for the definition to be tried first.
+    """
+    if events > tuning().first_run_events:
+        return False
+    if not has_run(evaluation):
+        return True
+    if not tuning().loading_steps or Steps.left is not None or is_loaded(evaluation):
+        return False
+    Steps.left = tuning().loading_steps
+    return True
 
 
 def whole_run(planned: PlannedQuery, events: Events) -> WholeRun:

@@ -100,7 +100,8 @@
       if (tried === text.value) { paint(); shownFaults(); }
       if (tried.trim() && !faults.some((each) => !each.is_warning)) {
         say("running …");
-        const found = await ask("/api/run", { text: tried });
+        const slow = setTimeout(() => say("running … If native code must be compiled first, this takes several seconds, once per version."), 3000);
+        const found = await ask("/api/run", { text: tried }).finally(() => clearTimeout(slow));
         if (found.error) { say(found.error, true); byId("results").classList.add("old"); } else show(found);
       } else {
         byId("results").classList.add("old");

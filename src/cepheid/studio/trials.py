@@ -157,9 +157,13 @@ def record_case(case: Case) -> Case:
 def prepare() -> None:
     """Load or compile the code of common evaluations, so that no trial waits for it."""
     events = {"ts": [1, 2], "type": ["A", "B"], "x": [1, 2]}
-    for pattern in ("SEQ(A a, B b) WHERE a.x < b.x", "SEQ(A a, B+ b[]) WHERE b[i].x > a.x"):
+    for evaluation, pattern in (
+        ("instance_stacks", "SEQ(A a, B b) WHERE a.x < b.x"),
+        ("nfa_b", "SEQ(A a, B+ b[]) WHERE skip_till_next_match { b[i].x > a.x }"),
+    ):
         small = CompiledQuery(parse_script(f"PATTERN {pattern} WITHIN 9")[0], "", "query")
-        small.match(events)
+        # Without a name the definition would answer, as it does for few events at first.
+        small.match(events, evaluation=evaluation)
         small.diagnose(events)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 from cepheid.errors import LimitError
 
 SECONDS = 10.0
+_STEP = 0.2
 
 
 class Worker:
@@ -23,6 +26,7 @@ class Worker:
         self._context = multiprocessing.get_context("spawn")
         self._process: Any = None
         self._connection: Connection | None = None
+        self._is_compiling = self._context.Value("b", False, lock=False)
 
     def run(self, task: str, *arguments: Any) -> tuple[str, Any]:
         """The reply to a task.
@@ -34,7 +38,7 @@ class Worker:
             try:
                 connection = self._connection or self._start()
                 connection.send((task, arguments))
-                if connection.poll(self.seconds):
+                if self._has_reply(connection):
                     answered: tuple[str, Any] = connection.recv()
                     return answered
                 said = f"stopped after {self.seconds:g} seconds: try a smaller sample or a window"
@@ -43,9 +47,22 @@ class Worker:
             self._end()
             raise LimitError(said)
 
+    def _has_reply(self, connection: Connection) -> bool:
+        """Whether the reply arrives in time. Compiling does not count: a query does so only once."""
+        left = self.seconds
+        while left > 0:
+            begun = monotonic()
+            if connection.poll(min(left, _STEP)):
+                return True
+            if not self._is_compiling.value:
+                left -= monotonic() - begun
+        return False
+
     def _start(self) -> Connection:
         ours, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._is_compiling.value = False
+        given = theirs, self._is_compiling
+        self._process = self._context.Process(target=_serve, args=given, daemon=True)
         self._process.start()
         theirs.close()
         # The process loads the engines first, and may have to compile them, which does not count.
@@ -73,11 +90,13 @@ class Worker:
             self._end()
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, is_compiling: Any) -> None:
     """Answer tasks until the other side closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server.
+    from cepheid.cache import watch_first_times
     from cepheid.studio.trials import answer, prepare
 
+    watch_first_times(partial(setattr, is_compiling, "value"))
     prepare()
     connection.send("ready")
     while True:

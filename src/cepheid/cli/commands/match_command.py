@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from cepheid.matches.metrics import Metrics
 
 
+_SOON = {"loading_steps": 250_000}
+"""Few events are done before compiled code would be loaded."""
+
+
 @command(
     """\
   cepheid match theft.sase events.parquet
@@ -105,7 +109,8 @@ def match(
         chosen = format or (Format.JSONL if is_piped and file is None else None)
         way = Output(choose_format(chosen, file), limit, file=file)
         if spark is None:
-            match_rows(query, request, source, way, count)
+            with tuned(**_SOON):
+                match_rows(query, request, source, way, count)
         elif count:
             raise typer.BadParameter("--count cannot be combined with --spark")
         else:
@@ -206,8 +211,9 @@ def match(
     # A JSON line has the row numbers of events, not their values.
     only_rows = chosen is Format.JSONL and query.tree.returns is None and not count_by
     whole = True if chosen is Format.ROWS else False if only_rows else None
-    # Metrics are those of an engine, also where nothing is compiled yet.
-    first_run = {"first_run_events": 0} if metrics else {}
+    # Metrics are those of an engine, also where nothing is compiled yet. Otherwise few events are
+    # done before compiled code would be loaded.
+    first_run = {"first_run_events": 0} if metrics else _SOON
     with busy("Matching"), tuned(**first_run):
         matches = query.match_stream(source, whole_events=whole, **keywords)
     way = Output(chosen, limit, (request.time, request.type), spreadsheet, file)

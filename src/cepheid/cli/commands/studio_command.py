@@ -51,6 +51,8 @@ def studio(
 
     The page is served to this machine only, until Ctrl-C.
     """
+    from cepheid.events.events import order_events
+    from cepheid.events.read_options import ReadOptions
     from cepheid.studio.server import Studio, StudioServer
     from cepheid.studio.trials import Sample
     from cepheid.studio.worker import Worker
@@ -59,8 +61,9 @@ def studio(
         example, path = ("", events) if events is not None else _example(Path(folder))
         sample = Sample(str(path), time, type, rows)
         known = sample.read()
+        order_events(known.table, ReadOptions(time, type))  # raises: a column is missing, …
         is_file = rules.is_file()
-        text = read_text(rules) if is_file else example or _first_query(list(known.types))
+        text = read_text(rules) if is_file else example or first_query(list(known.types))
         shown = Studio(sample, rules.parent if is_file else rules, text, Worker(seconds))
         server = StudioServer(shown, port)
         Thread(target=shown.worker.prepare, daemon=True).start()
@@ -85,8 +88,12 @@ def _example(folder: Path) -> tuple[str, Path]:
     return theft.query, path
 
 
-def _first_query(types: list[str]) -> str:
+def first_query(types: list[str]) -> str:
+    """A query that finds a few matches in any events: at most one for each first event."""
+    from cepheid.language.printer import print_type
+
     if not types:
-        raise OptionError("no event has a type: name the column with --type")
-    parts = ", ".join(f"{name} {letter}" for name, letter in zip(types[:2], "ab", strict=False))
-    return f"PATTERN SEQ({parts})\nWITHIN 100 EVENTS\nOUTPUT FIRST\n"
+        raise OptionError("there are no events yet: a query needs some to be tried on")
+    named = zip(map(print_type, types[:2]), "ab", strict=False)
+    parts = ", ".join(f"{name} {letter}" for name, letter in named)
+    return f"PATTERN SEQ({parts})\nWHERE skip_till_next_match\nWITHIN 100 EVENTS\n"

@@ -60,6 +60,7 @@ def start_spark(master: str, settings: Mapping[str, str] = _SETTINGS) -> SparkSe
             "Spark needs Java, which was not found: install Java 17 or later, or set JAVA_HOME"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    _silence_start()
     builder = SparkSession.builder.appName("cepheid").master(master)
     if master.startswith("local"):
         settings = {"spark.ui.enabled": "false", **settings}
@@ -68,6 +69,15 @@ def start_spark(master: str, settings: Mapping[str, str] = _SETTINGS) -> SparkSe
     session = builder.getOrCreate()
     _silence(session)
     return session
+
+
+def _silence_start() -> None:
+    """Let a JVM that starts now log nothing, also before it can be told so."""
+    settings = Path(__file__).with_name("log4j2.properties")
+    given = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    if "log4j2.configurationFile" not in given:
+        quiet = f"-Dlog4j2.configurationFile={settings.as_uri()}"
+        os.environ["SPARK_SUBMIT_OPTS"] = f"{given} {quiet}".strip()
 
 
 def _silence(session: SparkSession) -> None:
