@@ -236,6 +236,18 @@ def test_a_window_of_events_per_partition():
     ]
 
 
+@pytest.mark.parametrize(
+    ("extra", "best"),
+    [(0, "10 minutes"), (1, "a little over 10 minutes"), (1000, "10 minutes 1 second")],
+)
+def test_a_match_that_is_just_too_long_differs_from_the_window(extra, best):
+    start = datetime(2024, 3, 1, 9)
+    end = start + timedelta(minutes=10, milliseconds=extra)
+    events = {"ts": [start, end], "type": ["A", "B"]}
+    ((_, _, text),) = reasons(diagnose("PATTERN SEQ(A a, B b) WITHIN 10 minutes", events))
+    assert text == f"B came too late for the window of 10 minutes, {best} at best"
+
+
 def test_times_are_told_in_words():
     start = datetime(2024, 3, 1, 9)
     events = {"ts": [start, start + timedelta(minutes=3)], "type": ["A", "B"]}

@@ -48,7 +48,7 @@ class Worker:
             raise LimitError(said)
 
     def _has_reply(self, connection: Connection) -> bool:
-        """Whether the reply arrives in time. Compiling does not count: a query does so only once."""
+        """Whether the reply arrives in time, without the time in which code is compiled."""
         left = self.seconds
         while left > 0:
             begun = monotonic()

@@ -200,7 +200,7 @@ class _Wording:
             case "absent":
                 return f"no {some} came" + (" after that" if self.in_order else "")
             case "window":
-                best = f", {self.stream.length(extent)} at best" if extent is not None else ""
+                best = f", {self._best(extent)} at best" if extent is not None else ""
                 how = "too late" if self.in_order else "too far away"
                 return f"{types} came {how} for {window}{best}"
             case "contiguity":
@@ -209,6 +209,13 @@ class _Wording:
                     f"{self.query.strategy.value} skips none"
                 )
         return miss.about[0]
+
+    def _best(self, extent: int) -> str:
+        """The shortest match that was too long, so that it differs from the window in words."""
+        shown, window = self.stream.length(extent), self.query.window
+        is_rounded = extent > 0 and shown == self.stream.length(extent - 1)
+        is_same = window is not None and print_window(window) == shown
+        return f"a little over {shown}" if is_rounded and is_same else shown
 
     def _of_partition(self) -> str:
         strict = self.query.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY
