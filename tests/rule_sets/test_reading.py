@@ -212,3 +212,9 @@ def test_a_rule_that_reads_the_composite_events_of_another_is_told_of_scripts():
     texts = {"pair": "PATTERN SEQ(A a, B b) RETURN Pair(x = a.x)", "use": "PATTERN Pair p"}
     with pytest.warns(cep.CepheidWarning, match=r"'use' reads .* 'Pair' .* cep\.script"):
         cep.rules(texts)
+
+
+@pytest.mark.parametrize("rule", [{"severity": "\ud800"}, {"tags": ["a", "\ud800"]}])
+def test_what_cannot_be_written_is_no_part_of_a_rule(rule):
+    with pytest.raises(cep.RuleSetError, match="lone surrogate"):
+        cep.rules({"r": {"query": PAIR, **rule}}, strict=True)

@@ -173,6 +173,9 @@ def test_a_change_that_cannot_be_made_is_a_fault_row() -> None:
     wrong = {
         "{": "not JSON",
         "[]": "a change is a JSON object",
+        "[" * 100_000: "nested too deeply",
+        '{"name": "\\ud800", "query": "PATTERN A a"}': "surrogates",
+        '{"name": "pair", "removed": "yes"}': "removed is true or false",
         '{"name": "pear", "enabled": false}': "Did you mean 'pair'",
         '{"name": "gone", "removed": true}': "no rule of this name",
         '{"name": "broken", "query": "PATTERN SEQ(A a"}': "is not closed",

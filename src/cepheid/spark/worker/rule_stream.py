@@ -41,6 +41,8 @@ from cepheid.spark.worker.worker_settings import Additions, begin_worker
 from cepheid.visible import shortened
 
 _REMOVED = "removed"
+_SHOWN = 200
+"""The characters of a change that is no JSON that a message shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,15 +304,20 @@ def read_change(text: str | None) -> tuple[str, dict[str, Any] | None]:
     """
     try:
         change = json.loads(text or "")
-    except ValueError as error:
-        raise OptionError(f"the change is not JSON: {error}: {shortened(text or '')!r}") from None
+        json.dumps(change, ensure_ascii=False).encode()  # which has no lone surrogates
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        shown = shortened(text or "", _SHOWN)
+        raise OptionError(f"the change is not JSON: {why}: {shown!r}") from None
     if not isinstance(change, dict) or not isinstance(change.get("name"), str):
         raise OptionError(
             f"a change is a JSON object with the name of a rule, not {shortened(text or '')!r}"
         )
     name = change.pop("name")
     is_removed = change.pop(_REMOVED, False)
-    return name, None if is_removed is True else change
+    if not isinstance(is_removed, bool):
+        raise OptionError(f"{_REMOVED} is true or false, not {is_removed!r}")
+    return name, None if is_removed else change
 
 
 @lru_cache(maxsize=10_000)
