@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spark.test_streams import Feed, readings
 
 import cepheid as cep
-from cepheid.spark import MetricsListener, prometheus_text, stream_metrics
+from cepheid.spark import MetricsListener, prometheus_text, rule_metrics, stream_metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +46,23 @@ def test_counts_of_every_micro_batch(rocksdb: SparkSession, tmp_path: Path) -> N
     written = [json.loads(line) for line in lines.read_text().splitlines()]
     assert [each["matches"] for each in written] == [each.matches for each in counted]
     assert prometheus.exists()
+
+
+def test_the_progress_tells_what_each_rule_costs(rocksdb: SparkSession, tmp_path: Path) -> None:
+    feed = Feed(rocksdb, tmp_path)
+    feed.put(readings((0, "A", 1, 5), (20, "A", 2, 5), (30, "A", 1, 5)))
+    feed.put(readings((31, "B", 1, 6), (32, "B", 2, 8), (33, "A", 3, 0)))
+    pair = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 15 seconds"
+    rules = cep.rules({"pair": pair, "b": "PATTERN B b WHERE [id]", "c": "PATTERN C c WHERE [id]"})
+    rows: list[Any] = []
+    alerts = rules.match(feed.events, lateness="0 seconds")
+    progress = feed.run(alerts, lambda batch, _: rows.extend(batch.collect()))
+    counted = [each for one in progress for each in rule_metrics(one)]
+    assert sum(each.matches for each in counted) == len(rows) == 4
+    events = {name: sum(each.events for each in counted if each.rule == name) for name in rules}
+    assert events == {"pair": 6, "b": 2, "c": 0}
+    [b] = [each for each in counted if each.rule == "b"]
+    assert b.last_match == "2024-01-01T00:00:32+00:00"
 
 
 def test_prometheus_reads_any_name() -> None:

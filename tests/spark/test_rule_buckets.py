@@ -250,3 +250,42 @@ def test_a_rule_that_explodes_is_suspended_with_a_row() -> None:
     rows = stream.found_rows()
     assert [row["rule"] for row in rows if row["fault"]] == ["all"]
     assert Counter(row["rule"] for row in rows if not row["fault"]) == {"all": 1, "b": 3}
+
+
+class CountedStream(RuleStream):
+    """``counted`` has what each rule has cost in each step."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given, troubles=[])
+        self.counted: list[dict[str, Any]] = []
+
+    def _attempt(self, rows: list[Row]) -> list[Row]:
+        answers = super()._attempt(rows)
+        for answer in answers:
+            self.counted += json.loads(answer["rules"] or "[]")
+        return answers
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_each_rule_is_counted_in_every_step(moves: bool) -> None:
+    pair = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 1 second"
+    rules = cep.rules({"pair": pair, "b": "PATTERN B b", "all": "PATTERN SEQ(A a, B+ b[])"})
+    made = stream_settings((("id",), ()), spark_schema(EVENTS.schema), {"max_matches": 4}, rules)
+    made = made.beginning_with(tuple(rule_text(rule) for rule in rules.values()))
+    stream = CountedStream(made, Timing(0, in_order=True), 0)  # type: ignore[arg-type]
+    stream.moves = moves
+    for row in range(len(EVENTS)):
+        if row == 4:
+            stream.change('{"name": "pair", "query": "PATTERN SEQ(A a, B b) WITHIN 9 seconds"}')
+        stream.events(EVENTS.slice(row, 1))
+    totals: Counter[tuple[str, str]] = Counter()
+    for each in stream.counted:
+        assert min(each["events"], each["matches"], each["seconds"], each["memory"]) >= 0
+        for name in ("events", "matches"):
+            totals[each["rule"], name] += each[name]
+    rows = Counter(row["rule"] for row in stream.found_rows() if row["fault"] is None)
+    assert rows == {rule: count for (rule, name), count in totals.items() if name == "matches"}
+    assert (totals["b", "events"], totals["pair", "events"]) == (3, 6)
+    assert [each["rule"] for each in stream.counted if each["suspended"]] == ["all"]
+    ends = {row["end"].isoformat() for row in stream.found_rows() if row["rule"] == "b"}
+    assert ends == {each["last_match"] for each in stream.counted if each["rule"] == "b"}

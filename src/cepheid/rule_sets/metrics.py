@@ -41,6 +41,37 @@ class RuleMetrics:
         """
         return asdict(self)
 
+    def since(self, before: RuleMetrics) -> RuleMetrics:
+        """What was counted after these earlier metrics of the rule."""
+        return replace(
+            self,
+            events=self.events - before.events,
+            partial_matches=self.partial_matches - before.partial_matches,
+            matches=self.matches - before.matches,
+            seconds=max(self.seconds - before.seconds, 0.0),
+            last_match=self.last_match if self.matches > before.matches else None,
+        )
+
+    def with_other(self, other: RuleMetrics | None) -> RuleMetrics:
+        """The metrics of the rule in two places together.
+
+        >>> RuleMetrics("theft", matches=3).with_other(RuleMetrics("theft", matches=4)).matches
+        7
+        """
+        if other is None:
+            return self
+        ends = [each.last_match for each in (self, other) if each.last_match is not None]
+        return RuleMetrics(
+            self.rule,
+            self.events + other.events,
+            self.partial_matches + other.partial_matches,
+            self.matches + other.matches,
+            self.seconds + other.seconds,
+            self.memory + other.memory,
+            max(ends, default=None),
+            self.suspended or other.suspended,
+        )
+
     def with_evaluation(self, metrics: Metrics) -> RuleMetrics:
         """The same with the metrics of the evaluation."""
         partial = max(metrics.runs_created, metrics.buffer_nodes)

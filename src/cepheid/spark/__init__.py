@@ -27,6 +27,7 @@ from cepheid.spark.stream.monitoring import (
     MetricsListener,
     StreamMetrics,
     prometheus_text,
+    rule_metrics,
     stream_metrics,
 )
 from cepheid.spark.table_function import create_function
@@ -56,6 +57,7 @@ __all__ = [
     "prometheus_text",
     "register",
     "register_source",
+    "rule_metrics",
     "sql",
     "start",
     "stream_metrics",

@@ -67,6 +67,9 @@ class ChangingWorker(Protocol):
     def apply(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         """Make changes; the matches that this releases."""
 
+    def counted(self) -> str:
+        """What has been counted of each rule since this was asked for the last time, as JSON."""
+
 
 class BucketSettings(Protocol):
     """What a bucket needs of the settings of a stream."""
@@ -116,11 +119,15 @@ class BucketState:
 
 @dataclass(frozen=True)
 class Step:
-    """The result of a step: batches of matches, late events, the most runs at a time."""
+    """The result of a step: batches of matches, late events, the most runs at a time.
+
+    ``rules`` is what each rule of a set has cost, as JSON.
+    """
 
     matches: list[pa.RecordBatch]
     late: pa.Table | None
     runs: int
+    rules: str | None = None
 
 
 class Bucket:
@@ -179,15 +186,17 @@ class Bucket:
                 self._last = ready.slice(len(ready) - 1)
         if self._last is not None and self._times(self._last)[0] < self.reached:
             self._last = None
-        runs = 0
+        runs, rules = 0, None
         if self._worker is not None and self.reached > NO_TIME:
             matches.extend(self._worker.advance(_EPOCH + timedelta(microseconds=self.reached)))
             runs = self._worker.runs
             evicted = self._worker.session.evicted_from
             # Spark's watermark, which tells what is late if there is no state, has no microseconds.
+            if isinstance(self._worker, ChangingWorker):
+                rules = self._worker.counted()
             if evicted is not None and evicted <= self.reached // TICKS * TICKS:
                 self._worker = None
-        return Step(matches, late, runs)
+        return Step(matches, late, runs, rules)
 
     @property
     def is_costly(self) -> bool:

@@ -31,9 +31,14 @@ from cepheid.spark.worker.warm import freeze_loaded
 
 COUNTS = ("matches", "late", "waiting", "oldest_us", "runs", "state_bytes", "milliseconds")
 """What is counted in each step of a bucket."""
-ANSWERS = f"data binary, is_late boolean, {', '.join(f'{name} long' for name in COUNTS)}"
-"""The columns that the operator returns: blobs of matches or of late events, or counts."""
-_Answer = Row("data", "is_late", *COUNTS)
+ANSWERS = (
+    f"data binary, is_late boolean, {', '.join(f'{name} long' for name in COUNTS)}, rules string"
+)
+"""The columns that the operator returns: blobs of matches or of late events, or counts.
+
+``rules`` is what each rule of a set has cost in a step, as JSON.
+"""
+_Answer = Row("data", "is_late", *COUNTS, "rules")
 
 
 @dataclass(eq=False)
@@ -161,6 +166,7 @@ class BucketOperator(StatefulProcessor):
             step.runs,
             size,
             round((monotonic() - begun) * 1_000),
+            step.rules,
         )
 
 
@@ -170,4 +176,4 @@ def _rows(table: pa.Table, is_late: bool = False) -> Iterator[Row]:
     They are not compressed, because the next operator of the same task reads them immediately.
     """
     for blob in to_blobs(table, is_compressed=False):
-        yield _Answer(blob, is_late, *[None] * len(COUNTS))
+        yield _Answer(blob, is_late, *[None] * len(COUNTS), None)

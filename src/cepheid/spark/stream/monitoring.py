@@ -22,10 +22,13 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
+from cepheid.rule_sets.metrics import RuleMetrics
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SUMS = ("matches", "late", "waiting", "runs", "state_bytes", "milliseconds")
 _OLDEST = "oldest_waiting_us"
 """A number: a time is a string in some of the shapes in which Spark gives its progress."""
+_RULES = "rules"
 _GAUGES = {
     "events": "Events read in the last micro-batch.",
     "matches": "Matches found in the last micro-batch.",
@@ -39,10 +42,11 @@ _GAUGES = {
 }
 
 
-def observed_columns() -> list[Column]:
+def observed_columns(has_rules: bool) -> list[Column]:
     """What Spark's progress shows of the counts of a micro-batch."""
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _SUMS]
-    return [*sums, F.min("oldest_us").alias(_OLDEST)]
+    rules = [F.collect_list(_RULES).alias(_RULES)] if has_rules else []
+    return [*sums, F.min("oldest_us").alias(_OLDEST), *rules]
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,28 @@ def stream_metrics(progress: StreamingQueryProgress) -> list[StreamMetrics]:
             )
         )
     return found
+
+
+def rule_metrics(progress: StreamingQueryProgress) -> list[RuleMetrics]:
+    """What each rule of a stream of rules has cost in a micro-batch, the most expensive one first.
+
+    ``events``, ``partial_matches``, ``matches`` and ``seconds`` are of the micro-batch, ``memory``
+    is that of the buckets that it reached, and ``last_match`` is a string. Rules to which nothing
+    happened are not there.
+
+    Example::
+
+        for each in cep.spark.rule_metrics(running.lastProgress)[:10]:
+            print(each.rule, each.seconds, each.matches, each.suspended)
+    """
+    found: dict[str, RuleMetrics] = {}
+    for row in progress.observedMetrics.values():
+        counts: dict[str, Any] = row.asDict()
+        for text in counts.get(_RULES, ()) if {*_SUMS} <= counts.keys() else ():
+            for fields in json.loads(text):
+                each = RuleMetrics(**fields)
+                found[each.rule] = each.with_other(found.get(each.rule))
+    return sorted(found.values(), key=lambda each: -each.seconds)
 
 
 def _moment(time_us: int) -> str:

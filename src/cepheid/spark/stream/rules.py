@@ -115,7 +115,7 @@ def match(
         "tie_break": list(read.tie_break),
         **of_every_state(key, frame, schema.names),
     }
-    task = StreamTask(settings, key, None, made_by, _changes(changes))
+    task = StreamTask(settings, key, None, made_by, _changes(changes), has_rules=True)
     emits_late = late == "emit"
     copies = _copies(marked, settings.keys, frame.columns if emits_late else schema.names)
     found = bucketed(task, copies, timing, emits_late, metrics)

@@ -125,7 +125,8 @@ class StreamTask:
     """What a stream runs: the settings of its workers, the key of its buckets, the rows it needs.
 
     ``made_by`` are the settings that its state depends on, by their names in error messages.
-    ``changes`` are changes of what it runs, which reach every bucket.
+    ``changes`` are changes of what it runs, which reach every bucket. ``has_rules`` is whether it
+    runs a set of rules, of which each is counted.
     """
 
     settings: BucketSettings
@@ -133,6 +134,7 @@ class StreamTask:
     rows: Column | None
     made_by: Mapping[str, Any]
     changes: DataFrame | None = None
+    has_rules: bool = False
 
 
 def bucketed(
@@ -165,7 +167,7 @@ def bucketed(
         found = (
             rows_packed.groupBy(BUCKET)
             .transformWithState(operator, ANSWERS, "Append", timing.mode)
-            .observe(metrics, *observed_columns())
+            .observe(metrics, *observed_columns(task.has_rules))
             .mapInArrow(partial(_unpacked, arrow_schema(result)), result)
         )
     return named(found, task.made_by)

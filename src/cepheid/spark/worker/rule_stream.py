@@ -25,6 +25,7 @@ from cepheid.events.read_options import ReadOptions
 from cepheid.events.time_axis import earliest, latest_of_all
 from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.rule_sets.changes import changed_rules
+from cepheid.rule_sets.metrics import RuleMetrics
 from cepheid.rule_sets.results import RuleMatches
 from cepheid.rule_sets.rule import Rule
 from cepheid.rule_sets.rule_run import plan_rule
@@ -155,6 +156,32 @@ class RuleStreamWorker:
             self._session(number, arrays.get(f"key{number}"))
             for number in range(len(settings.keys))
         ]
+        self._counted = self._metrics()
+
+    def _metrics(self) -> dict[str, RuleMetrics]:
+        """What each rule has cost so far; it runs in the session of one key."""
+        return {name: each for known in self._sessions for name, each in known.metrics.items()}
+
+    def counted(self) -> str:
+        """What each rule has cost since this was asked for the last time, as JSON.
+
+        A rule that began anew since then is counted from its beginning.
+        """
+        before, now = self._counted, self._metrics()
+        self._counted = now
+        found = []
+        for name, each in now.items():
+            earlier = before.get(name, RuleMetrics(name))
+            if each.events < earlier.events or each.matches < earlier.matches:
+                earlier = RuleMetrics(name)
+            new = each.since(earlier)
+            if new.events or new.matches or each.suspended != earlier.suspended:
+                end = new.last_match
+                shown = replace(
+                    new, seconds=round(new.seconds, 6), last_match=end and end.isoformat()
+                )
+                found.append(shown.to_dict())
+        return json.dumps(found, ensure_ascii=False)
 
     def _session(self, number: int, stored: Any) -> RuleSession:
         settings = self._settings
