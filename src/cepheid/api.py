@@ -393,7 +393,7 @@ class CompiledQuery(CompiledSingle):
             return import_module(SPARK).match(self, events, **keywords)  # type: ignore[no-any-return]
         keywords["whole_events"] = whole_events
         settings = self.settings(keywords, outputs=all_outputs())
-        if settings.said.of(self.tree).rule().mode.needs_buffer:
+        if settings.requested.of(self.tree).rule().mode.needs_buffer:
             from cepheid.sessions.run import run_compressed
 
             return run_compressed(*self._planned(events, settings, compressed=True))

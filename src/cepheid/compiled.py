@@ -130,7 +130,7 @@ class Compiled(Generic[Stream]):
         settings = self.settings(keywords, without=["whole_events"])
         for number, each in enumerate(self.script.queries):
             with naming(self.script, number):
-                settings.said.of(each.query).rule().refuse_stream(each.query)
+                settings.requested.of(each.query).rule().refuse_stream(each.query)
         return settings
 
 

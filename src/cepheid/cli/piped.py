@@ -13,7 +13,7 @@ from cepheid.errors import EventError, list_words, plural, warn
 from cepheid.events.read_options import ReadOptions
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind
-from cepheid.sessions.said_output import SaidOutput
+from cepheid.sessions.requested_output import RequestedOutput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def can_stream(
     chooses_among_all = keywords["tie_break"] or keywords.get("top_k") is not None
     if chooses_among_all:
         return False
-    said = SaidOutput.by_keywords(keywords)
+    said = RequestedOutput.by_keywords(keywords)
     trees = [each.query for each in query.script.queries]
     if any(said.of(tree).rule().waits_for_end(tree) for tree in trees):
         return False

@@ -42,7 +42,7 @@ def plan_rule(
     query = each.query
     assert isinstance(query, CompiledQuery)
     settings = each.settings(keywords)
-    settings.said.of(query.tree).rule().refuse_stream(query.tree)
+    settings.requested.of(query.tree).rule().refuse_stream(query.tree)
     (planned,) = plan(query.script, settings, columns, in_batches=True, known=known)
     return planned
 

@@ -25,8 +25,8 @@ from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.rule_sets.reading import read_rules
 from cepheid.rule_sets.rule import Rule
 from cepheid.schema import Schema, schema_of
+from cepheid.sessions.requested_output import KEYWORDS, RequestedOutput
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
-from cepheid.sessions.said_output import KEYWORDS, SaidOutput
 from cepheid.visible import visible
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class CompiledRule:
                 from cepheid.matches.modes.registry import check_output  # its modes need NumPy
 
                 check_output(rule.output)
-            SaidOutput.by_keywords(output_of(rule)).of(compiled.tree)
+            RequestedOutput.by_keywords(output_of(rule)).of(compiled.tree)
         elif any(value is not None for value in output_of(rule).values()):
             raise OptionError(f"{list_words(KEYWORDS)} are for SASE+ queries")
         return cls(rule, compiled)

@@ -139,7 +139,7 @@ def plan(
             sample = with_partition_positions(analysed, sample)
             analysed = on_axis(analysed, events.time_axis)
             window = script.window_ticks(number, events.time_axis)
-            rule = settings.said.of(each.query).rule(events.time_axis)
+            rule = settings.requested.of(each.query).rule(events.time_axis)
             choice = None if known is None else known(analysed, window, rule)
             is_known = choice is not None
             if choice is None:

@@ -10,7 +10,7 @@ from typing import Any
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.events.read_options import DEFAULT_READING, ReadKeywords, ReadOptions
-from cepheid.sessions.said_output import KEYWORDS, NOTHING_SAID, SaidOutput
+from cepheid.sessions.requested_output import KEYWORDS, NOTHING_REQUESTED, RequestedOutput
 
 
 class MatchKeywords(ReadKeywords, total=False):
@@ -41,12 +41,12 @@ class MatchKeywords(ReadKeywords, total=False):
 class RunSettings:
     """How events are read, and how they are matched.
 
-    ``said`` is what the keywords say about the output of each query.
+    ``requested`` is what the keywords request as the output of each query.
     """
 
     read: ReadOptions = DEFAULT_READING
     evaluation: str = AUTO
-    said: SaidOutput = NOTHING_SAID
+    requested: RequestedOutput = NOTHING_REQUESTED
     options: Options = DEFAULT_OPTIONS
 
     @classmethod
@@ -69,10 +69,10 @@ class RunSettings:
         """
         from cepheid.matches.modes.registry import check_output  # its modes need NumPy
 
-        said = SaidOutput.by_keywords(keywords)
-        if said.output is not None:
-            check_output(said.output, None if outputs is None else tuple(outputs))
+        requested = RequestedOutput.by_keywords(keywords)
+        if requested.output is not None:
+            check_output(requested.output, None if outputs is None else tuple(outputs))
         known = {*ReadKeywords.__annotations__, "evaluation", *KEYWORDS} - {*without}
         others = {name: value for name, value in keywords.items() if name not in known}
         options = read_options(others)
-        return cls(ReadOptions.of(keywords), keywords.get("evaluation", AUTO), said, options)
+        return cls(ReadOptions.of(keywords), keywords.get("evaluation", AUTO), requested, options)

@@ -21,8 +21,8 @@ from cepheid.rule_sets.sharing.copies import copied, originals, slots_of
 from cepheid.rule_sets.sharing.shape import CONSTANT, Shape
 from cepheid.schema import Kind
 from cepheid.sessions.plan import open_session, plan
+from cepheid.sessions.requested_output import NOTHING_REQUESTED
 from cepheid.sessions.run_settings import RunSettings
-from cepheid.sessions.said_output import NOTHING_SAID
 from cepheid.sessions.script import Script
 from cepheid.sessions.session import Session
 
@@ -59,7 +59,9 @@ class RuleGroup:
         nothing = self._typed(copied(columns, none, none, none), none, none)
         script = Script.of_query(shape.query, shape.key, "rules of one shape")
         self._allowed = settings.options.max_matches
-        settings = replace(settings, said=NOTHING_SAID, options=_of_group(settings.options))
+        settings = replace(
+            settings, requested=NOTHING_REQUESTED, options=_of_group(settings.options)
+        )
         (planned,) = plan(script, settings, nothing, in_batches=True)
         self.evaluation = planned.evaluation
         self.session = _opened(replace(planned.task, window=shape.window), stored)

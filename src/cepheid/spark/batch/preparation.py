@@ -227,7 +227,7 @@ def prepare(
         not script.is_single,
         match_id,
         has_session,
-        Additions.used_by((each.query for each in script.queries), run.said.output),
+        Additions.used_by((each.query for each in script.queries), run.requested.output),
         may_be_first,
     )
     return Prepared(tuple(planned), tuple(plain_columns(frame)), settings, repeated)

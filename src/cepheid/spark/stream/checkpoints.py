@@ -163,12 +163,12 @@ def made_by(prepared: Prepared, events: DataFrame) -> dict[str, Any]:
     """
     settings = prepared.settings
     read, ties = settings.run.read, list(settings.run.read.tie_break)
-    said, gap = read.uncertain, settings.run.said.at_most_once_per
+    said, gap = read.uncertain, settings.run.requested.at_most_once_per
     return {
         SCRIPT if settings.is_script else QUERY: settings.text,
-        "output": settings.run.said.output or ALL.name,
+        "output": settings.run.requested.output or ALL.name,
         **({} if gap is None else {LEAST_GAP: print_window(gap)}),
-        **({"timed_out": True} if settings.run.said.timed_out else {}),
+        **({"timed_out": True} if settings.run.requested.timed_out else {}),
         "time": read.time,
         "type": read.type,
         "tie_break": (ties or None) if settings.is_script else ties,

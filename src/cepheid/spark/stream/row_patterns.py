@@ -22,7 +22,7 @@ from cepheid.spark.batch.preparation import orderable, refuse_doubles
 from cepheid.spark.batch.row_patterns import known_ties, partition_columns, result_schema
 from cepheid.spark.stream.checkpoints import of_every_state
 from cepheid.spark.stream.streaming import StreamTask, bucketed, check_stream
-from cepheid.spark.stream.timing_options import SaidTiming, with_timing
+from cepheid.spark.stream.timing_options import RequestedTiming, with_timing
 from cepheid.spark.worker.row_worker import ROW, RowWorkerSettings, sent_schema
 from cepheid.spark.worker.worker_settings import Additions
 
@@ -63,7 +63,9 @@ def match(
             its columns.
     """
     compiled.refuse_stream()
-    said = SaidTiming(lateness, keywords.pop("in_order", False), keywords.pop("idle_timeout", None))
+    said = RequestedTiming(
+        lateness, keywords.pop("in_order", False), keywords.pop("idle_timeout", None)
+    )
     keywords["match_id"] = match_id
     refuse_doubles(events.schema)
     whole = arrow_schema(events.schema)

@@ -30,7 +30,7 @@ from cepheid.spark.batch.typed import with_events
 from cepheid.spark.stream.checkpoints import of_every_state
 from cepheid.spark.stream.packing import CHANGE, ORDER
 from cepheid.spark.stream.streaming import StreamTask, bucketed, check_stream
-from cepheid.spark.stream.timing_options import SaidTiming, waits_for_time, with_timing
+from cepheid.spark.stream.timing_options import RequestedTiming, waits_for_time, with_timing
 from cepheid.spark.worker.alerts import alert_schema
 from cepheid.spark.worker.rule_stream import RuleStreamSettings, rule_text
 from cepheid.spark.worker.rule_worker import GROUP
@@ -82,7 +82,7 @@ def match(
     Raises:
         OptionError: an option cannot be used, or Spark is not configured for it.
     """
-    said = SaidTiming(**{name: keywords.pop(name) for name in _TIMING if name in keywords})
+    said = RequestedTiming(**{name: keywords.pop(name) for name in _TIMING if name in keywords})
     frame, keywords = one_frame(events, checked(keywords))
     read = read_options(keywords, frame.schema)
     check_stream(frame, read.time, late)

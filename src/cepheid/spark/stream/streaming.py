@@ -49,7 +49,7 @@ from cepheid.spark.stream.packing import (
     packed_changes,
 )
 from cepheid.spark.stream.timing import Timing
-from cepheid.spark.stream.timing_options import SaidTiming, waits_for_time, with_timing
+from cepheid.spark.stream.timing_options import RequestedTiming, waits_for_time, with_timing
 from cepheid.spark.worker.warm import freeze_loaded
 from cepheid.tuning import tuning
 
@@ -111,7 +111,7 @@ def match(
     settings = prepared.settings
     task = StreamTask(settings, prepared.key, prepared.rows, made_by(prepared, frame))
     check_stream(frame, settings.time, late)
-    said = SaidTiming(lateness, in_order, idle_timeout)
+    said = RequestedTiming(lateness, in_order, idle_timeout)
     marked, timing = with_timing(frame, settings.time, waits_for_time(prepared), said)
     found = bucketed(task, marked, timing, late == "emit", metrics)
     if not prepared.settings.is_script:

@@ -1,4 +1,4 @@
-"""What a user says of time in a stream: a watermark, a lateness, an order, a timeout."""
+"""How a user wants time to pass in a stream: a watermark, a lateness, an order, a timeout."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _DELAY = "spark.watermarkDelayMs"
 
 
 @dataclass(frozen=True)
-class SaidTiming:
-    """What a user says of time, by the names of the options."""
+class RequestedTiming:
+    """The options about time, by their names."""
 
     lateness: str | None = None
     in_order: bool = False
@@ -36,7 +36,7 @@ def waits_for_time(prepared: Prepared) -> bool:
 
 
 def with_timing(
-    events: DataFrame, time: str, waits: bool, said: SaidTiming
+    events: DataFrame, time: str, waits: bool, said: RequestedTiming
 ) -> tuple[DataFrame, Timing]:
     """The events with the watermark that the options ask for, and how time moves on.
 

@@ -1,4 +1,4 @@
-"""What the keywords of ``match`` and the OUTPUT clause of a query say about its output.
+"""The output that the keywords of ``match`` and the OUTPUT clause of a query request.
 
 This module loads neither NumPy nor Arrow, so that ``import cepheid`` does not.
 """
@@ -24,16 +24,16 @@ KEYWORDS = ("output", "at_most_once_per", "timed_out")
 
 
 @dataclass(frozen=True, slots=True)
-class SaidOutput:
-    """The mode, the duration of AT MOST ONCE PER, and WITH TIMED OUT; None: nothing is said."""
+class RequestedOutput:
+    """The mode, the duration of AT MOST ONCE PER, and WITH TIMED OUT; None: nothing is requested."""
 
     output: str | None = None
     at_most_once_per: ast.Window | None = None
     timed_out: bool | None = None
 
     @classmethod
-    def by_keywords(cls, keywords: Mapping[str, Any]) -> SaidOutput:
-        """What the keywords say.
+    def by_keywords(cls, keywords: Mapping[str, Any]) -> RequestedOutput:
+        """What the keywords request.
 
         Raises:
             OptionError: a value is no duration, or neither true nor false.
@@ -43,8 +43,8 @@ class SaidOutput:
             raise OptionError(f"timed_out is True or False, not {timed_out!r}")
         return cls(keywords.get("output"), None if given is None else duration(given), timed_out)
 
-    def of(self, query: ast.Query) -> SaidOutput:
-        """What the keywords and the clause of a query say together.
+    def of(self, query: ast.Query) -> RequestedOutput:
+        """What the keywords and the clause of a query request together.
 
         Raises:
             OptionError: they do not agree.
@@ -60,7 +60,7 @@ class SaidOutput:
         if clause.timed_out and self.timed_out is False:
             raise _disagreement("timed_out", "False", "WITH TIMED OUT")
         timed_out = clause.timed_out or self.timed_out
-        return SaidOutput(self.output or clause.mode, gap or other, timed_out)
+        return RequestedOutput(self.output or clause.mode, gap or other, timed_out)
 
     def rule(self, axis: TimeAxis | None = None) -> OutputRule:
         """The output of a query; without a time axis, the duration is not in ticks but 1."""
@@ -73,7 +73,7 @@ class SaidOutput:
         return OutputRule(self.output or EVERY_MATCH.output, ticks, bool(self.timed_out))
 
 
-NOTHING_SAID = SaidOutput()
+NOTHING_REQUESTED = RequestedOutput()
 
 
 def _comparable(window: ast.Window) -> tuple[Any, bool]:
