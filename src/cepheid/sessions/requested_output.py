@@ -25,7 +25,7 @@ KEYWORDS = ("output", "at_most_once_per", "timed_out")
 
 @dataclass(frozen=True, slots=True)
 class RequestedOutput:
-    """The mode, the duration of AT MOST ONCE PER, and WITH TIMED OUT; None: nothing is requested."""
+    """The mode, the duration of AT MOST ONCE PER, and WITH TIMED OUT; None: not requested."""
 
     output: str | None = None
     at_most_once_per: ast.Window | None = None
