@@ -9,7 +9,7 @@ Every expression becomes a value and whether that value is known; null means unk
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -168,7 +168,11 @@ class Statements:
                 if len(options) > _MOST_OPTIONS:
                     raise Untranslatable(f"IN has more than {_MOST_OPTIONS} values")
                 value = self._used_often(value_of(operand))
-                tests = [self._comparison("=", value, value_of(option)) for option in options]
+                others = list(map(value_of, options))
+                if _are_constants(value, options, others):
+                    equal = [f"({value.code} == {other.code})" for other in others]
+                    return self._named(" | ".join(equal), value.known, Kind.BOOLEAN)
+                tests = [self._comparison("=", value, other) for other in others]
                 return self._logic(False, tests)
             case ast.IsNull(operand):
                 value = value_of(operand)
@@ -391,6 +395,16 @@ class Statements:
 def _fits(number: str) -> str:
     """Whether the opposite of an integer fits into 64 bits; that of the minimum does not."""
     return f"({number} == 0 or {number} != -{number})"
+
+
+def _are_constants(value: Value, options: Sequence[ast.Node], others: Sequence[Value]) -> bool:
+    """Whether a value can be compared with all options without a branch: no option is null."""
+    kinds = {value.kind, *(other.kind for other in others)}
+    return (
+        len(others) > 1
+        and all(isinstance(each, ast.Literal) for each in options)
+        and (kinds <= {Kind.INTEGER, Kind.FLOAT} or kinds == {Kind.STRING})
+    )
 
 
 def _both(left: str, right: str) -> str:

@@ -15,6 +15,14 @@ from cepheid.codegen.expressions import Resolve, Statements, Untranslatable
 from cepheid.language import syntax as ast
 from cepheid.schema import Schema
 
+_PART = 4_000
+"""Characters of a function; a longer one takes longer to compile than its parts do."""
+_MOST_ACROSS = 60_000
+_MOST_TOGETHER = 16_000
+"""Characters of all conditions across events, and of one of them: compiling takes some seconds."""
+_MOST_ON_EVENT = 8_000
+"""Characters of conditions on single events; vectorised code tests the others as fast."""
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
@@ -32,8 +40,11 @@ class PredicateWriter:
     schema: Schema
     constants: list[int | float | str] = field(default_factory=list)
     _functions: list[str] = field(default_factory=list)
-    _bodies: list[list[str]] = field(default_factory=list)
+    _bodies: list[list[list[str]]] = field(default_factory=list)
+    """For each predicate its parts; each part computes some of the tests."""
     _loops: dict[int, list[str]] = field(default_factory=dict)
+    _on_event: int = 0
+    _across: int = 0
 
     def add_event_test(self, tests: list[Test]) -> int:
         """Add a predicate on an event alone, with a loop that tests whole batches; its number."""
@@ -49,25 +60,37 @@ class PredicateWriter:
     def add(self, tests: list[Test]) -> int:
         """Add a predicate that is true if all tests hold that apply; its number."""
         body = self._statements()
+        parts: list[list[str]] = [[]]
         for test in tests:
             value = body.value(test.expression, test.resolve)
             failed = f"not ({value.known} and {value.code})"
             if test.guard is not None:
                 failed = f"({test.guard}) and {failed}"
-            body.lines += [f"if {failed}:", "    return 0"]
-        self._bodies.append([*body.lines, "return 1"])
+            lines = [*body.lines, f"if {failed}:", "    return 0"]
+            body.lines.clear()
+            self._across += _size(lines) if _size(lines) <= _MOST_TOGETHER else _MOST_ACROSS + 1
+            if parts[-1] and _size(parts[-1]) + _size(lines) > _PART:
+                parts.append([])
+            parts[-1] += lines
+        if self._across > _MOST_ACROSS:
+            raise Untranslatable("its conditions are too long to compile")
+        self._bodies.append(parts)
         return len(self._bodies) - 1
 
     def _statements(self) -> Statements:
         return Statements(self.constants, self._functions, partial(computed_if_needed, self.schema))
 
     def can_add(self, test: Test) -> bool:
-        """Whether generated code can test this on an event alone."""
+        """Whether generated code can test this on an event alone; its length is then counted."""
         try:
             body = Statements(list(self.constants), list(self._functions), is_on_event=True)
             body.value(test.expression, test.resolve)
         except Untranslatable:
             return False
+        size = self._on_event + _size(body.lines)
+        if size > _MOST_ON_EVENT:
+            return False
+        self._on_event = size
         return True
 
     @property
@@ -81,11 +104,23 @@ class PredicateWriter:
             "def predicate(number, address, event, run):",
             "    context = int64_pointer(address)",
         ]
-        for number, body in enumerate(self._bodies):
+        helpers: list[str] = []
+        for number, parts in enumerate(self._bodies):
             lines.append(f"    if number == {number}:")
-            lines.extend(f"        {line}" for line in body)
-        lines += ["    return 1", "", "", *self._marks()]
+            body = parts[0]
+            if len(parts) > 1:
+                named = {f"part_{number}_{ix}": part for ix, part in enumerate(parts)}
+                helpers += [line for name, part in named.items() for line in _helper(name, part)]
+                body = [
+                    line
+                    for name in named
+                    for line in (f"if {name}(address, event, run) == 0:", "    return 0")
+                ]
+            lines.extend(f"        {line}" for line in [*body, "return 1"])
+        lines = [*helpers, *lines, "    return 1", "", "", *self._marks()]
         names = [*context_reads.imports(lines), *self._registered_functions()]
+        if helpers:
+            names.append("from cepheid.jit.decorators import helper")
         return "\n".join([*names, "", "", *lines]) + "\n"
 
     def _marks(self) -> list[str]:
@@ -129,6 +164,16 @@ class PredicateWriter:
                 for number, key in enumerate(self._functions)
             ),
         ]
+
+
+def _size(lines: list[str]) -> int:
+    return sum(map(len, lines))
+
+
+def _helper(name: str, body: list[str]) -> list[str]:
+    """The lines of a function with some tests of a predicate."""
+    lines = ["@helper", f"def {name}(address, event, run):", "    context = int64_pointer(address)"]
+    return [*lines, *(f"    {line}" for line in body), "    return 1", "", ""]
 
 
 def _loop(body: str) -> list[str]:
