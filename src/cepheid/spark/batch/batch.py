@@ -22,6 +22,7 @@ from cepheid.scripts import CompiledScript
 from cepheid.spark.batch.arrow_schemas import MATCH_ID
 from cepheid.spark.batch.frames import column, one_frame
 from cepheid.spark.batch.preparation import Prepared, prepare
+from cepheid.spark.batch.script_columns import named_columns, refuse_equal_names
 from cepheid.spark.batch.slices import (
     Slices,
     has_heavy_key,
@@ -30,7 +31,6 @@ from cepheid.spark.batch.slices import (
     warn_of_one_partition,
     why_not_sliced,
 )
-from cepheid.spark.batch.together import named_columns, refuse_equal_names
 from cepheid.spark.files.files import match_plain_files
 from cepheid.spark.reduction.reduction import Reduce, Reduction, choose_reduction
 from cepheid.spark.worker.partition_run import SLICE, run_partition, run_slices

@@ -25,7 +25,7 @@ from cepheid.spark.batch.fitting_rules import FittingRule, fitting_rules, read_o
 from cepheid.spark.batch.frames import column, one_frame, quoted
 from cepheid.spark.batch.preparation import orderable
 from cepheid.spark.batch.rule_keys import RuleKey, grouped
-from cepheid.spark.batch.together import LATE_EVENT
+from cepheid.spark.batch.script_columns import LATE_EVENT
 from cepheid.spark.batch.typed import with_events
 from cepheid.spark.stream.checkpoints import of_every_state
 from cepheid.spark.stream.packing import CHANGE, ORDER

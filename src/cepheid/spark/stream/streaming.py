@@ -35,7 +35,7 @@ from cepheid.spark.batch.frames import (
     without_pandas_warning,
 )
 from cepheid.spark.batch.preparation import Prepared, begins_out_of_order, loses_key, prepare
-from cepheid.spark.batch.together import LATE_EVENT, named_columns, refuse_equal_names
+from cepheid.spark.batch.script_columns import LATE_EVENT, named_columns, refuse_equal_names
 from cepheid.spark.stream.bucket import BucketSettings
 from cepheid.spark.stream.bucket_operator import ANSWERS, BucketOperator
 from cepheid.spark.stream.checkpoints import buckets_of, made_by, named
