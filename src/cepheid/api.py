@@ -358,9 +358,11 @@ class CompiledQuery(CompiledSingle):
                 (``auto``, ``first_chance`` or ``post_processing``). For imprecise: ``method``.
                 Other keywords are ``statistics``, by which ``auto`` chooses: the number of events
                 of a type or variable in a window, and how often conditions hold, such as
-                ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``; ``domains``, the number of values of
-                attributes, such as ``{"id": 10_000}``; and the limits ``max_runs``,
-                ``max_matches`` and ``max_memory``, such as ``"2 GiB"``. For uncertain times:
+                ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``; ``workers``, the number of threads among
+                which the partitions of ``[id]`` or another key are divided; ``domains``, the
+                number of values of attributes, such as ``{"id": 10_000}``; and the limits
+                ``max_runs``, ``max_matches`` and ``max_memory``, such as ``"2 GiB"``. For
+                uncertain times:
                 ``uncertainty``, ``probabilities``, ``granularity``, ``max_uncertainty``,
                 ``min_confidence`` and ``top_k``; see the guide on uncertain times. For text files
                 and times that are strings: ``sep``, the separator of CSV, and ``time_format``,
@@ -396,6 +398,11 @@ class CompiledQuery(CompiledSingle):
         if settings.requested.of(self.tree).rule().mode.needs_buffer:
             from cepheid.sessions.run import run_compressed
 
+            if settings.options.workers > 1:
+                raise OptionError(
+                    "compressed output is one structure, which is not divided among workers; "
+                    "leave workers out"
+                )
             return run_compressed(*self._planned(events, settings, compressed=True))
         (answer,) = self.run(events, settings)
         return answer.matches

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
+from threading import RLock
 from time import monotonic
 from typing import NamedTuple
 
@@ -68,6 +69,24 @@ class Budget:
     def in_force(self) -> _InForce:
         """Charge arrays that grow, and what else is counted, to this budget."""
         return _InForce(self)
+
+
+class SharedBudget(Budget):
+    """A budget to which several threads charge."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        super().__init__(limit)
+        self._lock = RLock()  # memory may be freed, and released, while a thread charges
+
+    def charge(self, size: int) -> None:
+        """Count this many bytes more."""
+        with self._lock:
+            super().charge(size)
+
+    def release(self, size: int) -> None:
+        """Count this many bytes less."""
+        with self._lock:
+            super().release(size)
 
 
 _IN_FORCE: ContextVar[Budget | None] = ContextVar("cepheid budget", default=None)

@@ -123,11 +123,13 @@ class Compiled(Generic[Stream]):
 
         return StreamCheck(self.script.queries, self.script.text)
 
-    def _stream_settings(self, keywords: Mapping[str, Any]) -> RunSettings:
+    def _stream_settings(
+        self, keywords: Mapping[str, Any], without: Collection[str] = ()
+    ) -> RunSettings:
         """The settings of a session; an output that a stream cannot have is refused."""
         from cepheid.sessions.plan import naming
 
-        settings = self.settings(keywords, without=["whole_events"])
+        settings = self.settings(keywords, without=["whole_events", *without])
         for number, each in enumerate(self.script.queries):
             with naming(self.script, number):
                 settings.requested.of(each.query).rule().refuse_stream(each.query)
@@ -220,7 +222,7 @@ class CompiledSingle(Compiled["QueryStream"]):
     ) -> CorrectingSession:
         from cepheid.sessions.corrections.session import CorrectingSession
 
-        settings = self._stream_settings(keywords)
+        settings = self._stream_settings(keywords, without=["workers"])
         check = self._check() if snapshot is None else None
         return CorrectingSession(self.script, settings, bound, snapshot, check)
 

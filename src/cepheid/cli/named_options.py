@@ -193,6 +193,9 @@ LIMITS = (
     NamedOption("max_runs", "N", "stop with an error at more than N runs", _read_whole),
     NamedOption("max_memory", "SIZE", "stop with an error before more is used: '2 GiB'"),
 )
+THREADS = (
+    NamedOption("workers", "N", "divide the partitions of the events among N threads", _read_whole),
+)
 PLANNING = (
     NamedOption(
         "domains",
@@ -258,6 +261,7 @@ OF_MATCH: Groups = {
     **OF_EVENTS,
     "Result": RESULT,
     "Limits": LIMITS,
+    "Threads": THREADS,
     "Planning": PLANNING,
     "Uncertain times": UNCERTAIN_TIMES,
     "On Spark": ON_SPARK,

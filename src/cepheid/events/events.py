@@ -116,6 +116,21 @@ class Events:
             else self.numbers[positions],
         )
 
+    def followed_by(self, more: Events) -> Events:
+        """These events and then others, whose types may have other codes."""
+        names = tuple(dict.fromkeys((*self.type_names, *more.type_names)))
+        code = np.array([names.index(name) for name in more.type_names], dtype=np.int32)
+        both = [self.table, more.table]
+        return Events(
+            pa.concat_tables(both, promote_options="default").combine_chunks(),
+            np.concatenate([self.rows, more.rows]),
+            np.concatenate([self.ticks, more.ticks]),
+            self.time_axis,
+            np.concatenate([self.type_codes, code[more.type_codes]]),
+            names,
+            self.schema,
+        )
+
     def slice(self, low: int, high: int) -> Events:
         """The events at positions ``low`` to ``high``, without a copy."""
         return Events(

@@ -54,7 +54,7 @@ class PartitionNumbers:
         numbers.fill(partition_ids.NULL)
         if len(columns) == 1 and columns[0].valid is None:
             self._places = 1
-            self._number_at(numbers, _key_values(columns[0]), places)
+            self._number_at(numbers, key_values(columns[0]), places)
             return numbers
         picked = [
             EncodedColumn(
@@ -97,7 +97,7 @@ class PartitionNumbers:
             return numbers, self._number_one(numbers, columns[0], counts, axis)
         # Keys of one attribute and of two never collide in the table: the place is part of the key.
         for place, column in enumerate(columns):
-            self._number(numbers, place, _key_values(column))
+            self._number(numbers, place, key_values(column))
         return numbers, self._count(numbers, counts, axis, 0)
 
     def _number_one(
@@ -108,7 +108,7 @@ class PartitionNumbers:
         Small values are looked up by index. From the first one that is missing there, all values
         are looked up in the index or in the hash table, and new ones are added.
         """
-        values, has_nulls = _key_values(column), column.valid is not None
+        values, has_nulls = key_values(column), column.valid is not None
         counts = self._count(numbers, counts, axis, len(values))
         at = partition_ids.number_small(self._direct, values, numbers, has_nulls, 0, counts, axis)
         if at < len(values):
@@ -273,7 +273,7 @@ def _empty(size: int) -> Int64s:
     return slots
 
 
-def _key_values(column: EncodedColumn) -> Int64s:
+def key_values(column: EncodedColumn) -> Int64s:
     """The values of a key as integers; floats by their bits, where -0.0 is 0.0."""
     values = column.values
     if values.dtype == np.float64:

@@ -12,6 +12,8 @@ instance or candidate that it has looked at. A kernel pauses only after it has m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from threading import Event
 from time import perf_counter
 from typing import TypeVar
 
@@ -25,6 +27,13 @@ PAUSE = -1
 """The status of a kernel that lacks nothing: it is called again after signals were handled."""
 
 Block = TypeVar("Block")
+
+STOPPING: ContextVar[Event | None] = ContextVar("cepheid stopping", default=None)
+"""Set by a thread that waits for this one, so that its kernels are not called again."""
+
+
+class Stopped(Exception):
+    """Another thread has asked this one to stop."""
 
 
 class Drive:
@@ -49,7 +58,10 @@ class Drive:
         ['a block', 'a block']
         """
         work = tuning().pause_work
+        stopping = STOPPING.get()
         while True:
+            if stopping is not None and stopping.is_set():
+                raise Stopped
             self.pace[0] = work
             begun = perf_counter()
             status = kernel()

@@ -100,3 +100,22 @@ def joined_metrics(events: int, parts: Sequence[EngineMetrics]) -> Metrics:
         evaluations=dict(evaluations),
         **totals,
     )
+
+
+def summed_metrics(parts: Sequence[Metrics]) -> Metrics:
+    """The metrics of evaluations that have divided the events among them.
+
+    >>> summed_metrics([Metrics(3, 2, 1.5), Metrics(4, 1, 3.0)])
+    Metrics(events=7, matches=3, mean_match_length=2.0, ...
+    """
+    totals = {
+        each.name: sum(getattr(part, each.name) for part in parts)
+        for each in fields(Metrics)
+        if each.name != "evaluations"
+    }
+    length = sum(part.mean_match_length * part.matches for part in parts)
+    totals["mean_match_length"] = length / totals["matches"] if totals["matches"] else 0.0
+    evaluations: Counter[str] = Counter()
+    for part in parts:
+        evaluations.update(part.evaluations)
+    return Metrics(evaluations=dict(evaluations), **totals)

@@ -125,7 +125,9 @@ class CompiledRule:
     def settings(self, keywords: Mapping[str, Any]) -> RunSettings:
         """How the rule is run, with the keywords of all rules and its own."""
         assert isinstance(self.query, CompiledQuery)
-        return self.query.settings({**keywords, **output_of(self.rule)}, without=["whole_events"])
+        return self.query.settings(
+            {**keywords, **output_of(self.rule)}, without=["whole_events", "workers"]
+        )
 
 
 def output_of(rule: Rule) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def match_rules(
     rules: Sequence[CompiledRule], source: Any, keywords: Mapping[str, Any]
 ) -> RuleMatches:
     """The matches of each rule over all events of a source."""
-    read = RunSettings.of(keywords, without=["whole_events"]).read
+    read = RunSettings.of(keywords, without=["whole_events", "workers"]).read
     found: dict[str, AnyFound] = {}
     faults: list[RuleFault] = []
     events = _read(rules, source, read)

@@ -82,7 +82,7 @@ class RuleSession(HeldSession):
         super().__init__()
         self._rules = rules
         self._keywords = keywords
-        self._read = RunSettings.of(keywords, without=["whole_events"]).read
+        self._read = RunSettings.of(keywords, without=["whole_events", "workers"]).read
         self._retain = None if retain is None else duration(retain)
         self._kept = Retained(keeps_partitions=False)
         self._runs: dict[str, Run] = {}

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.scripts import ScriptQuery
-from cepheid.budget import Budget
+from cepheid.budget import Budget, SharedBudget
 from cepheid.engines.base.evaluation import AUTO, Evaluation
 from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored
 from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
@@ -123,7 +123,8 @@ def plan(
     script.check_reserved(read)
     refuse_taken_types(script.queries, events)
     planned: list[PlannedQuery] = []
-    budget = Budget(settings.options.max_memory)
+    options = settings.options
+    budget = (SharedBudget if options.workers > 1 else Budget)(options.max_memory)
     made: dict[int, pa.Table] = {}
     kinds: dict[int, dict[str, Kind]] = {}
     for number, each in enumerate(script.queries):
@@ -181,6 +182,10 @@ def plan(
 def new_run(task: SessionTask) -> QuerySession:
     """What runs a query: made by its evaluation, or a session over the evaluation's engines."""
     evaluation = evaluation_named(task.evaluation)
+    if task.options.workers > 1:
+        from cepheid.sessions.division.divided_session import divided_session
+
+        return divided_session(task)
     if evaluation.make_run is not None:
         return evaluation.make_run(task)
     if evaluation.is_definition:
@@ -225,6 +230,11 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
         task = replace(task, evaluation=made_by.name)
     session = new_run(task)
     if stored is not None:
+        made = stored[0].get("workers", 1)
+        if made != session.workers:
+            raise SnapshotError(
+                f"the snapshot was made with workers={made!r}; restore it with the same"
+            )
         session.load(*stored)
     return session
 

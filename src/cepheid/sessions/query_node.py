@@ -55,7 +55,7 @@ class QueryNode:
         if self._raw is None or not len(self._raw):
             self._raw, self._anchors = raw, anchors
         elif len(raw):
-            self._raw = _followed_by(self._raw, raw)
+            self._raw = self._raw.followed_by(raw)
             self._anchors = np.concatenate([self._anchors, anchors])
 
     def receive_made(self, query: int, composites: Composites) -> None:
@@ -174,18 +174,3 @@ class QueryNode:
         }
         if unsettled := part("unsettled", arrays):
             self._unsettled = Unsettled.load(unsettled)
-
-
-def _followed_by(first: Events, more: Events) -> Events:
-    """One batch of events and then another, which may number its types differently."""
-    names = tuple(dict.fromkeys((*first.type_names, *more.type_names)))
-    code = np.array([names.index(name) for name in more.type_names], dtype=np.int32)
-    return Events(
-        pa.concat_tables([first.table, more.table], promote_options="default").combine_chunks(),
-        np.concatenate([first.rows, more.rows]),
-        np.concatenate([first.ticks, more.ticks]),
-        first.time_axis,
-        np.concatenate([first.type_codes, code[more.type_codes]]),
-        names,
-        first.schema,
-    )

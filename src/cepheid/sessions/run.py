@@ -174,19 +174,23 @@ def run_count(planned: PlannedQuery, events: Events) -> int:
     is_simple = len(task.query.alternatives) == 1 and not task.query.alternatives[0].negations
     if task.rule.chooses or not is_simple or _no_compressed(planned) is not None:
         return run_stream(planned, events).exhaust()
+    from cepheid.sessions.division.divided_session import count_divided
     from cepheid.sessions.session import Session
 
-    session = Session(
-        task.query,
-        task.window,
-        options=task.options,
-        evaluation=task.evaluation,
-        counts=True,
-        budget=task.budget,
-    )
-    count = _note(planned, session, events).count(events)
-    if count is None:
-        count = run_compressed(planned, events).count()
+    def count_part(part: Events) -> int | None:
+        session = Session(
+            task.query,
+            task.window,
+            options=task.options,
+            evaluation=task.evaluation,
+            counts=True,
+            budget=task.budget,
+        )
+        return _note(planned, session, part).count(part)
+
+    counts = count_divided(task, events, count_part)
+    exact = [count for count in counts if count is not None]
+    count = sum(exact) if len(exact) == len(counts) else run_compressed(planned, events).count()
     limit = task.options.max_matches
     if limit is not None and count > limit:
         components, strategy = task.query.alternatives[0].components, task.query.query.strategy

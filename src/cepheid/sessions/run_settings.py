@@ -9,8 +9,11 @@ from typing import Any
 
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
+from cepheid.errors import OptionError
 from cepheid.events.read_options import DEFAULT_READING, ReadKeywords, ReadOptions
 from cepheid.sessions.requested_output import KEYWORDS, NOTHING_REQUESTED, RequestedOutput
+
+WORKERS = "workers"
 
 
 class MatchKeywords(ReadKeywords, total=False):
@@ -35,6 +38,7 @@ class MatchKeywords(ReadKeywords, total=False):
     method: str
     min_confidence: float | None
     top_k: int | None
+    workers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,11 @@ class RunSettings:
         """
         from cepheid.matches.modes.registry import check_output  # its modes need NumPy
 
+        if WORKERS in without and WORKERS in keywords:
+            raise OptionError(
+                f"{WORKERS!r} divides the events of a query or a script among threads, in match, "
+                "match_stream, count and session; here it cannot be used"
+            )
         requested = RequestedOutput.by_keywords(keywords)
         if requested.output is not None:
             check_output(requested.output, None if outputs is None else tuple(outputs))

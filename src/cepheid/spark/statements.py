@@ -29,9 +29,9 @@ from cepheid.api import CompiledQuery
 from cepheid.api import sase_query as compile_query
 from cepheid.errors import OptionError, warn
 from cepheid.matches.shapes.flat import python_values
+from cepheid.sessions.division.keys import equivalence_keys
 from cepheid.spark.batch.batch import match
 from cepheid.spark.batch.frames import quoted
-from cepheid.spark.batch.key_columns import equivalence_keys
 from cepheid.spark.batch.preparation import prepare
 from cepheid.spark.worker.partition_run import FEED_ROWS, run_partition
 from cepheid.spark.worker.worker_settings import WorkerSettings

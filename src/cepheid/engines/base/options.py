@@ -84,7 +84,7 @@ class Options:
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
     ``min_confidence`` drops matches with less confidence, and ``top_k`` all but the k matches
-    with the highest.
+    with the highest. ``workers`` is the number of threads among which partitions are divided.
     """
 
     algorithm: str = MERGING
@@ -101,13 +101,14 @@ class Options:
     method: str = AUTO_METHOD
     min_confidence: float | None = None
     top_k: int | None = None
+    workers: int = 1
 
     def shaping(self) -> dict[str, Any]:
-        """The options that the layout of a snapshot depends on: all but limits and statistics."""
+        """The options that the layout of an engine's state depends on."""
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in (*LIMITS, "domains", "statistics")
+            if name not in (*LIMITS, "domains", "statistics", "workers")
         }
 
 
@@ -163,6 +164,9 @@ def read_options(given: Mapping[str, Any]) -> Options:
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{name} is a positive integer, not {limit!r}")
+    workers: Any = options.workers
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise OptionError(f"workers is a positive number of threads, not {workers!r}")
     _check_domains(options.domains)
     return options
 

@@ -129,6 +129,11 @@ class QuerySession(WholeRun):
         return None
 
     @property
+    def workers(self) -> int:
+        """The number of threads in which it runs."""
+        return 1
+
+    @property
     def rows_read(self) -> int:
         """The number of events fed so far."""
         return self._retained.next_number

@@ -81,7 +81,7 @@ def read_options(keywords: Mapping[str, Any], schema: StructType) -> ReadOptions
         OptionError: an option cannot be used.
         EventError: there is no such column.
     """
-    read = RunSettings.of(keywords, without=["whole_events", "time_format", "sep"]).read
+    read = RunSettings.of(keywords, without=["whole_events", "time_format", "sep", "workers"]).read
     if read.uncertain is not None:
         raise OptionError("a set of rules on Spark needs certain times; run such a query alone")
     refuse_doubles(schema)

@@ -26,6 +26,7 @@ from cepheid.language.printer import item_name
 from cepheid.matches.modes.rule import refuse_output
 from cepheid.planning.choice import warn_of_reference
 from cepheid.schema import Schema
+from cepheid.sessions.division.keys import equivalence_keys
 from cepheid.sessions.plan import PlannedQuery, plan
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.spark.batch.arrow_schemas import (
@@ -38,7 +39,7 @@ from cepheid.spark.batch.arrow_schemas import (
     spark_schema,
 )
 from cepheid.spark.batch.frames import column, map_in_arrow
-from cepheid.spark.batch.key_columns import comparable, equivalence_keys, key_columns
+from cepheid.spark.batch.key_columns import comparable, key_columns
 from cepheid.spark.batch.row_filter import relevant_rows
 from cepheid.spark.worker.worker_session import QUERY, column_of
 from cepheid.spark.worker.worker_settings import Additions, WorkerSettings
@@ -171,7 +172,9 @@ def prepare(
         OptionError: an option cannot be used.
         EvaluationError: no evaluation runs the query.
     """
-    run = compiled.settings(keywords, without=["whole_events", "time_format", "sep", *without])
+    run = compiled.settings(
+        keywords, without=["whole_events", "time_format", "sep", "workers", *without]
+    )
     read, script = run.read, compiled.script
     if read.type is None:
         raise OptionError("say which column of the DataFrame holds the type of an event")

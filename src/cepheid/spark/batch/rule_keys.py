@@ -15,8 +15,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 from pyspark.sql.types import StructType
 
+from cepheid.sessions.division.keys import common_keys, depends_on_others, equivalence_keys
 from cepheid.spark.batch.frames import column
-from cepheid.spark.batch.key_columns import common_keys, depends_on_others, equivalence_keys
 from cepheid.spark.batch.preparation import Prepared
 from cepheid.spark.batch.row_patterns import comparable
 

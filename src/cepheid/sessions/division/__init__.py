@@ -1,0 +1,1 @@
+"""A query whose events are divided among workers, by partition."""
