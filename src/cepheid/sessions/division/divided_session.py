@@ -72,7 +72,11 @@ def count_divided(
         return [count(events)]
     tested, crew = tested_columns(task, events), Crew(task.options.workers)
     divided = Division(buckets, crew).positions(events)
-    return crew.each([lambda each=each: count(tested.take(each)) for each in divided])
+
+    def count_part(positions: Int64s) -> int | None:
+        return count(tested.take(positions))
+
+    return crew.each([partial(count_part, each) for each in divided])
 
 
 class Division:
@@ -189,7 +193,8 @@ class DividedSession(QuerySession):
         some = [each for each in found if len(each)]
         if not some:
             return found[0]
-        events, placed = [], []
+        events: list[Events] = []
+        placed: list[Bindings] = []
         for each in some:
             view, parts = each.parts()
             bound = joined_bindings(parts)
