@@ -97,3 +97,14 @@ def test_composite_events_come_at_the_deadline() -> None:
         streamed += running.feed(table.slice(low, 1))[query].to_arrow().to_pylist()
     streamed += running.advance()[query].to_arrow().to_pylist()
     assert sorted((row["q.since"], row["c.ts"]) for row in streamed) == sorted(rows)
+
+
+@pytest.mark.parametrize("evaluation", ["nfa_b", "reference"])
+def test_first_reports_one_match_of_those_that_become_certain_one_after_the_other(
+    evaluation: str,
+) -> None:
+    query = cep.query("PATTERN SEQ(C c, B b, ~(A a)) WITHIN 4 EVENTS OUTPUT FIRST")
+    running = query.session(evaluation=evaluation)
+    found = running.feed(events("C@1 C@2 C@5 B@5 B@6 C@7")).bindings()
+    found += running.advance().bindings()
+    assert found == [{"c": 0, "b": 3}, {"c": 1, "b": 3}, {"c": 2, "b": 3}]

@@ -192,7 +192,7 @@ class Reporting:
             moment.partition_of(matches),
             moment.partitions,
             matches.ends > moment.retained.ticks[last],
-            moment.is_closed(matches) if closed is None else closed,
+            self._are_closed(matches, moment) if closed is None else closed,
             moment.live_starts() if self._waits else None,
             moment.is_needed,
         )
@@ -201,6 +201,13 @@ class Reporting:
         if choice.undecided is not None and len(choice.undecided):
             undecided = matches.pick(choice.undecided)
         return matches.pick(choice.reported), undecided
+
+    def _are_closed(self, matches: Bindings, moment: Moment) -> Bools:
+        """Whether no match begins with the first event of each match and is chosen from later."""
+        closed = moment.is_closed(matches)
+        if len(self._early):
+            closed = closed & ~np.isin(firsts(matches), firsts(self._early))
+        return closed
 
     def _is_settled(self, matches: Bindings, moment: Moment) -> Bools:
         """Whether every match of the partition that completes before each match is decided."""
