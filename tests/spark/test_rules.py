@@ -216,3 +216,18 @@ def test_an_empty_set_finds_nothing(spark: SparkSession) -> None:
     assert cep.rules({}).match(frame).collect() == []
     found = cep.rules({"a": "PATTERN A a RETURN a.x"}).match({"A": frame.drop("type")})
     assert [json.loads(row["values"]) for row in found.collect()] == [{"a.x": 1}]
+
+
+def test_rules_are_read_from_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [("pair", "PATTERN SEQ(A a, B b)", "low", ["t"]), ("off", "PATTERN A a", None, None)]
+    table = spark.createDataFrame(
+        rows, "name string, query string, severity string, tags array<string>"
+    )
+    rules = cep.rules(table)
+    assert (list(rules), rules["pair"].severity, rules["pair"].tags) == (
+        ["pair", "off"],
+        "low",
+        ("t",),
+    )
+    with pytest.raises(cep.OptionError, match="changes="):
+        cep.rules(spark.readStream.text(str(tmp_path)))

@@ -24,6 +24,7 @@ from typing import Any
 
 from cepheid.api import CompiledQuery, read_text
 from cepheid.errors import CepheidError, OptionError, RuleFault
+from cepheid.events.sources.spark_frames import are_spark_frames
 from cepheid.files import toml_text
 from cepheid.language.builder import PatternBuilder
 from cepheid.language.printer import print_query
@@ -52,7 +53,21 @@ def read_rules(source: object) -> Iterator[Rule | RuleFault]:
         for name, value in source.items():
             yield rule_of(name, value)
     else:
-        yield from _of_table(source)
+        yield from _of_table(_collected(source) if are_spark_frames(source) else source)
+
+
+def _collected(frame: Any) -> Any:
+    """The rows of a Spark DataFrame, which are few.
+
+    Raises:
+        OptionError: it is streaming.
+    """
+    if frame.isStreaming:
+        raise OptionError(
+            "a streaming DataFrame is not a set of rules; give the rules with which the stream "
+            "begins, and their changes to rules.match(events, changes=…)"
+        )
+    return frame.toArrow()
 
 
 def rule_of(name: object, value: object) -> Rule | RuleFault:

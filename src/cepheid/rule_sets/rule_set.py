@@ -43,7 +43,7 @@ def rules(source: Any, *, strict: bool = False, limits: Mapping[str, int] | None
         source: a mapping of names to queries, or to mappings of the fields of :class:`Rule`; a
             folder of ``.sase`` and ``.sql`` files, or one such file; or a table with the columns
             ``name`` and ``query`` and others that are called like the fields: an Arrow table, a
-            pandas or Polars frame, or the path of a Parquet, CSV or JSON Lines file.
+            pandas, Polars or Spark frame, or the path of a Parquet, CSV or JSON Lines file.
         strict: raise an error with all faults of all rules, instead of a warning.
         limits: other limits for queries than the defaults, as for :func:`~cepheid.query`.
 
