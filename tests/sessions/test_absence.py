@@ -108,3 +108,14 @@ def test_first_reports_one_match_of_those_that_become_certain_one_after_the_othe
     found = running.feed(events("C@1 C@2 C@5 B@5 B@6 C@7")).bindings()
     found += running.advance().bindings()
     assert found == [{"c": 0, "b": 3}, {"c": 1, "b": 3}, {"c": 2, "b": 3}]
+
+
+@pytest.mark.parametrize("pattern", ["SEQ(A a, ~(B b) WITHIN 5)", "SEQ(~(B b) WITHIN 5, A a)"])
+@pytest.mark.parametrize("evaluation", ["nfa_b", "lazy_chain", "instance_stacks", "reference"])
+def test_a_session_that_needs_no_window_is_restored(pattern: str, evaluation: str) -> None:
+    query = cep.query(f"PATTERN {pattern}")
+    running = query.session(evaluation=evaluation)
+    assert len(running.feed(events("B@1 A@2"))) == 0
+    running = query.restore(running.snapshot(), evaluation=evaluation)
+    found = running.feed(events("A@9")).bindings() + running.advance().bindings()
+    assert found == ([{"a": 1}, {"a": 2}] if "(A a, ~" in pattern else [{"a": 2}])

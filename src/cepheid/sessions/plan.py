@@ -17,7 +17,7 @@ from cepheid.engines.base.evaluation import AUTO, Evaluation
 from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored
 from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
 from cepheid.events.events import Events
-from cepheid.events.own_windows import on_axis
+from cepheid.events.own_windows import extent_of, on_axis
 from cepheid.events.partition_positions import with_partition_positions
 from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import MAX_TICKS
@@ -224,7 +224,8 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
                 "certain times; restore it with the same keywords"
             )
         task.check_made(header)
-        windows = {task.window, MAX_TICKS} if task.window is None else {task.window}
+        windows = {task.window, extent_of(task.query, task.window)}
+        windows |= {MAX_TICKS} if task.window is None else set()
         require(header["window"] in windows, "its window is another one")
         task = replace(task, window=header["window"], rule=_made_with(header, task.rule))
         task = replace(task, evaluation=made_by.name)
