@@ -26,7 +26,7 @@ from cepheid.language.parser import NO_PARAMETERS, check_characters, parse
 from cepheid.language.printer import print_query
 from cepheid.row_patterns.parser import is_row_pattern
 from cepheid.row_patterns.parser import parse as parse_rows
-from cepheid.row_patterns.query import RUNS_WITH, RowPatternQuery
+from cepheid.row_patterns.query import RowPatternQuery, no_clause_here
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
@@ -105,7 +105,7 @@ def sase_query(
     if not isinstance(text, str):
         raise OptionError(f"a query is a string or a built pattern, not {type(text).__name__}")
     if is_row_pattern(text):
-        raise EvaluationError(f"MATCH_RECOGNIZE does not run here yet: {RUNS_WITH}")
+        raise no_clause_here()
     tree = parse(text, source, parameters, allowed)
     check_limits([tree], allowed)
     return CompiledQuery(with_groups(tree, group_by), text, source)

@@ -10,12 +10,9 @@ from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 
-from cepheid.api import query
 from cepheid.errors import CepheidError
 from cepheid.events.sources.spark_frames import are_spark_frames
-from cepheid.language.parser import parse_script
-from cepheid.row_patterns.parser import is_row_pattern
-from cepheid.scripts import script
+from cepheid.scripts import any_query
 
 _HELP = """\
 %%sase [NAME] --on EVENTS: run the query in this cell, show its matches and assign them to NAME.
@@ -76,7 +73,7 @@ def _run(shell: Any, said: argparse.Namespace, text: str) -> Any:
     if said.name is not None and not said.name.isidentifier():
         raise UsageError(f"{said.name!r} is not the name of a variable")
     parameters = dict(_setting(shell, each) for each in said.set)
-    compiled = _compiled(text, parameters)
+    compiled: Any = any_query(text, parameters=parameters, source="cell")
     result = compiled
     if said.on is not None:
         events = _events(shell, said.on)
@@ -88,11 +85,6 @@ def _run(shell: Any, said: argparse.Namespace, text: str) -> Any:
     if said.name:
         shell.push({said.name: result})
     return result
-
-
-def _compiled(text: str, parameters: dict[str, Any]) -> Any:
-    is_one = is_row_pattern(text) or len(parse_script(text, "cell", parameters)) == 1
-    return (query if is_one else script)(text, parameters=parameters, source="cell")
 
 
 def _events(shell: Any, said: str) -> Any:

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cepheid.analysis.limits import check_limits
-from cepheid.api import read_text
+from cepheid.api import CompiledQuery, query, read_text
 from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
 from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError, list_words, no_such_query
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames, refuse_streams
 from cepheid.language import syntax as ast
+from cepheid.language.grouping import NO_GROUPS, GroupBy
 from cepheid.language.limits import read_limits
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse_script
 from cepheid.row_patterns.parser import is_row_pattern
+from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords
 from cepheid.sessions.script import Script
@@ -81,6 +83,35 @@ def script(
     trees = parse_script(text, source, parameters, allowed)
     check_limits(trees, allowed)
     return CompiledScript(trees, text, source)
+
+
+def any_query(
+    text: str,
+    *,
+    parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
+    group_by: GroupBy = NO_GROUPS,
+    source: str = DEFAULT_SOURCE,
+    limits: Mapping[str, int] | None = None,
+) -> CompiledQuery | CompiledScript | RowPatternQuery:
+    """A query in the language that its text is in, or a script if there are several.
+
+    Arguments are as for :func:`~cepheid.query`.
+
+    >>> any_query("PATTERN A a; PATTERN B b").queries.keys()
+    dict_keys(['query_1', 'query_2'])
+    """
+    # Without a semicolon there is no need to parse it twice.
+    is_single = is_row_pattern(text) or ";" not in text
+    if not is_single:
+        is_single = len(parse_script(text, source, parameters, read_limits(limits))) == 1
+    if is_single:
+        return query(text, parameters=parameters, group_by=group_by, source=source, limits=limits)
+    if group_by:
+        raise OptionError(
+            "group_by (--group-by) needs a single query; in a script, add the condition "
+            "b[i].x = b[i-1].x to the query with the variable"
+        )
+    return script(text, parameters=parameters, source=source, limits=limits)
 
 
 def read_script(

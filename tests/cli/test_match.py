@@ -143,7 +143,7 @@ def test_groups_of_a_script_are_conditions(run):
     text = "PATTERN Shelf{2,} a[] RETURN Two(n = a.LEN); PATTERN Two t"
     outcome = run("match", "-q", text, "events.csv", "--group-by", "a=tag_id")
     assert outcome.code != 0
-    assert "--group-by needs a single query" in outcome.err
+    assert "(--group-by) needs a single query" in outcome.err
 
 
 def test_a_schema_says_which_attributes_a_type_has(run, folder):

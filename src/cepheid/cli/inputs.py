@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cepheid import CompiledQuery, CompiledScript, RowPatternQuery, query, script
-from cepheid.api import read_text, sase_query
+from cepheid import CompiledQuery, CompiledScript, RowPatternQuery
+from cepheid.api import read_text
 from cepheid.errors import DEFAULT_SOURCE, OptionError
-from cepheid.language.limits import read_limits
-from cepheid.language.parser import parse_script
-from cepheid.row_patterns.parser import is_row_pattern
 from cepheid.schema import Schema
+from cepheid.scripts import any_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,23 +63,6 @@ def name_of(file: str | None) -> str:
     return {None: DEFAULT_SOURCE, STDIN: "stdin"}.get(file) or str(file)
 
 
-def read_query(
-    file: str | None,
-    text: str | None,
-    parameters: Iterable[str] = (),
-    group_by: Iterable[str] = (),
-    limits: Iterable[str] = (),
-) -> CompiledQuery:
-    """The query from a file, stdin or its text; messages name it by its file."""
-    return sase_query(
-        _text_of(file, text),
-        parameters=dict(map(parameter, parameters)),
-        group_by=read_groups(group_by),
-        source=name_of(file),
-        limits=dict(map(_limit, limits)),
-    )
-
-
 def read_any(
     file: str | None,
     text: str | None,
@@ -89,42 +70,14 @@ def read_any(
     group_by: Iterable[str] = (),
     limits: Iterable[str] = (),
 ) -> CompiledQuery | CompiledScript | RowPatternQuery:
-    """The query in the language that its text is in, or the script."""
-    text = _text_of(file, text)
-    if not is_row_pattern(text):
-        return read_queries(file, text, parameters, group_by, limits)
-    found = query(
-        text,
+    """The query from a file, stdin or its text, or the script; messages name it by its file."""
+    return any_query(
+        _text_of(file, text),
         parameters=dict(map(parameter, parameters)),
         group_by=read_groups(group_by),
         source=name_of(file),
         limits=dict(map(_limit, limits)),
     )
-    assert isinstance(found, RowPatternQuery)
-    return found
-
-
-def read_queries(
-    file: str | None,
-    text: str | None,
-    parameters: Iterable[str] = (),
-    group_by: Iterable[str] = (),
-    limits: Iterable[str] = (),
-) -> CompiledQuery | CompiledScript:
-    """The query, or the script if there are several queries."""
-    text, values, source = _text_of(file, text), dict(map(parameter, parameters)), name_of(file)
-    allowed = dict(map(_limit, limits))
-    if is_row_pattern(text):
-        return read_query(file, text, parameters, group_by, limits)
-    # Without a semicolon there is no need to parse it twice.
-    if ";" not in text or len(parse_script(text, source, values, read_limits(allowed))) == 1:
-        return read_query(file, text, parameters, group_by, limits)
-    if read_groups(group_by):
-        raise OptionError(
-            "--group-by needs a single query; in a script, add the condition b[i].x = b[i-1].x "
-            "to the query with the variable"
-        )
-    return script(text, parameters=values, source=source, limits=allowed)
 
 
 def _limit(setting: str) -> tuple[str, int]:

@@ -20,7 +20,6 @@ from cepheid.cli.inputs import (
     events_source,
     find_schema,
     read_any,
-    read_queries,
     split_columns,
     split_query,
     time_columns,
@@ -31,6 +30,7 @@ from cepheid.cli.root import app
 from cepheid.engines.base.evaluation import AUTO, REFERENCE, ROW_PATTERN
 from cepheid.errors import OptionError, did_you_mean, list_words
 from cepheid.planning.registry import EVALUATIONS, evaluation_named
+from cepheid.row_patterns.query import no_clause_here
 
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://.+")
 
@@ -196,7 +196,10 @@ class Request:
 
     def query(self) -> CompiledQuery | CompiledScript:
         """The query, or the script if there are several."""
-        return read_queries(*self._query_arguments)
+        found = self.any_query()
+        if isinstance(found, RowPatternQuery):
+            raise no_clause_here()
+        return found
 
     def any_query(self) -> CompiledQuery | CompiledScript | RowPatternQuery:
         """The same, or MATCH_RECOGNIZE."""

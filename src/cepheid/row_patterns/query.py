@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cepheid.errors import (
     DEFAULT_SOURCE,
+    EvaluationError,
     OptionError,
     QuerySemanticError,
     warn,
@@ -32,10 +33,13 @@ if TYPE_CHECKING:
     from cepheid.row_patterns.running import Run
     from cepheid.row_patterns.streams.session import RowSession
 
-RUNS_WITH = (
-    "it runs with match() and count() over tables in memory, files (cepheid match) and Spark "
-    "DataFrames"
-)
+
+def no_clause_here() -> EvaluationError:
+    """The error where only SASE+ queries run."""
+    return EvaluationError(
+        "MATCH_RECOGNIZE does not run here yet: it runs with match() and count() over tables in "
+        "memory, files (cepheid match) and Spark DataFrames"
+    )
 
 
 class RowPatternQuery:

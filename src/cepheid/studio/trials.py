@@ -11,7 +11,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
-from cepheid.api import CompiledQuery, query
+from cepheid.api import CompiledQuery
 from cepheid.compiled import Compiled
 from cepheid.editing.document import Document
 from cepheid.editing.known_events import KnownEvents, read_events
@@ -22,11 +22,10 @@ from cepheid.report.making import with_events
 from cepheid.report.page import visible_values
 from cepheid.report.timeline import draw_timeline
 from cepheid.report.timeline import text as shown
-from cepheid.row_patterns.parser import is_row_pattern
 from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.rule_sets.reading import split_front_matter
 from cepheid.rule_sets.testing import Case
-from cepheid.scripts import CompiledScript, script
+from cepheid.scripts import CompiledScript, any_query
 
 MOST_MATCHES = 100_000
 MOST_MEMORY = "1 GiB"
@@ -64,9 +63,7 @@ def compile_text(text: str) -> CompiledQuery | CompiledScript | RowPatternQuery:
     """The query, script or clause of a text, with the parameters of its fields."""
     fields, body = split_front_matter(text)
     parameters = fields.get("parameters") or {}
-    if is_row_pattern(body) or len(parse_script(body, "query", parameters)) == 1:
-        return query(body, parameters=parameters)
-    return script(body, parameters=parameters)
+    return any_query(body, parameters=parameters)
 
 
 def run_trial(text: str, sample: Sample | None) -> dict[str, Any]:
