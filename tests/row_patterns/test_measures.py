@@ -207,6 +207,38 @@ def test_types_of_columns(expression, kind):
     assert cep.query(clause).match(rows.slice(0, 0)).arrow_schema.field("m").type == kind
 
 
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        # over the rows so far of A A B A B, in two matches
+        ("count(DISTINCT x)", [1, 2, 2, 2, 3, 1, 1]),
+        ("count(DISTINCT B.x)", [0, 0, 1, 1, 2, 0, 1]),
+        ("FINAL count(DISTINCT A.x)", [2, 2, 2, 2, 2, 1, 1]),
+        ("sum(DISTINCT x)", [5, 8, 8, 8, 9, 5, 5]),
+        ("median(x)", [5.0, 4.0, 5.0, 4.0, 3.0, 5.0, 5.0]),
+        ("median(DISTINCT x)", [5.0, 4.0, 4.0, 4.0, 3.0, 5.0, 5.0]),
+        ("FINAL median(B.x)", [3.0, 3.0, 3.0, 3.0, 3.0, 5.0, 5.0]),
+        ("median(B.x)", [None, None, 5.0, 5.0, 3.0, None, 5.0]),
+        ("count(DISTINCT k)", [1, 1, 2, 2, 2, 1, 2]),
+    ],
+)
+def test_running_aggregates_of_distinct_values_and_medians(measure, expected):
+    rows = {"k": list("aababab"), "x": [5, 3, 5, 3, 1, 5, 5]}
+    clause = f"""MATCH_RECOGNIZE (MEASURES {measure} AS m {ALL} PATTERN (A A B A B | A B)
+        DEFINE A AS k = 'a', B AS k = 'b')"""
+    for evaluation in ("row_pattern", "reference"):
+        found = cep.query(clause).match(rows, evaluation=evaluation)
+        assert [row["m"] for row in found] == expected
+
+
+def test_distinct_values_and_medians_of_a_long_match_are_computed_in_columns():
+    rows = pa.table({"x": [each * 7919 % 100 for each in range(50_000)]})
+    clause = "MATCH_RECOGNIZE (MEASURES count(DISTINCT x) AS d, median(x) AS m {} PATTERN (A+))"
+    found = cep.query(clause.format(ALL)).match(rows).to_dicts()
+    assert found[99:200:100] == [{"d": 100, "m": 49.5, "x": rows["x"][99].as_py()},
+                                 {"d": 100, "m": 49.5, "x": rows["x"][199].as_py()}]  # fmt: skip
+
+
 def test_nanoseconds_are_kept():
     rows = pa.table({"t": pa.array([1, 2], pa.timestamp("ns"))})
     found = cep.query("MATCH_RECOGNIZE (ORDER BY t MEASURES LAST(t) AS m PATTERN (A+))").match(rows)

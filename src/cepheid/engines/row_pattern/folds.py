@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engines.row_pattern.kernels.running_folds import fold_labels
+from cepheid.engines.row_pattern.kernels.running_folds import (
+    fold_labels,
+    middle_ranks,
+    use_first,
+)
 from cepheid.events.arrays import Int64s
 
 Bools = npt.NDArray[np.bool_]
@@ -58,3 +62,28 @@ def running_folds(
         (out[0], floats, out[1], out[2]),
     )
     return RunningFolds(is_float, out[0], floats, out[1], out[2])
+
+
+def first_uses(numbers: npt.NDArray[Any], use: Bools, ends: Int64s) -> Bools:
+    """Of the labels of a match that have the same number, the first that is used."""
+    codes = np.zeros(len(numbers), np.int32)
+    unique, codes[use] = np.unique(numbers[use], return_inverse=True)
+    first = use.copy()
+    use_first(codes, first, ends, np.full(len(unique), -1, np.int64))
+    return first
+
+
+def running_medians(numbers: npt.NDArray[Any], use: Bools, ends: Int64s) -> RunningFolds:
+    """The median of the numbers of each match that are used, up to each label."""
+    count = len(numbers)
+    ranks = np.zeros(count, np.int64)
+    unique, ranks[use] = np.unique(numbers[use].astype(np.float64), return_inverse=True)
+    lower, upper, counts = (np.zeros(count, np.int64) for _ in range(3))
+    tree = np.zeros((1 << (len(unique) + 1).bit_length()) + 1, np.int64)
+    middle_ranks(ranks, use, ends, tree, (lower, upper, counts))
+    medians = np.zeros(count)
+    some = counts > 0
+    low, high = unique[lower[some]], unique[upper[some]]
+    with np.errstate(invalid="ignore", over="ignore"):
+        medians[some] = np.where(lower[some] == upper[some], low, (low + high) / 2)
+    return RunningFolds(True, lower, medians, upper, counts)

@@ -13,7 +13,12 @@ import pyarrow.compute as pc
 
 from cepheid.engines.row_pattern import layout
 from cepheid.engines.row_pattern.engine import Found
-from cepheid.engines.row_pattern.folds import RunningFolds, running_folds
+from cepheid.engines.row_pattern.folds import (
+    RunningFolds,
+    first_uses,
+    running_folds,
+    running_medians,
+)
 from cepheid.engines.row_pattern.kernels.result_rows import write_rows
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import (
@@ -297,12 +302,18 @@ class Measures:
         if node.argument is None:
             counts = np.concatenate(([0], np.cumsum(is_member)))
             return from_numpy(counts[ends] - counts[begins])
-        if node.is_distinct or node.function not in _FOLDS:
+        if node.function not in _FOLDS:
             raise NotInColumns
         values = self._argument(node.argument)
         is_time = pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type)
         numbers, valid = plain_numbers(values.cast(pa.int64()) if is_time else values)
-        folds = running_folds(numbers, is_member & valid, self._found.ends, _FOLDS[node.function])
+        use, operation = is_member & valid, _FOLDS[node.function]
+        if node.is_distinct:
+            use = first_uses(numbers, use, self._found.ends)
+        if operation is None:
+            folds = running_medians(numbers, use, self._found.ends)
+        else:
+            folds = running_folds(numbers, use, self._found.ends, operation)
         # Before the first label of a match there is no value.
         return _aggregated(node.function, values, folds.at(ends - 1, ends > begins))
 
@@ -324,8 +335,9 @@ _FOLDS = {
     "max": layout.FOLD_MAX,
     "variance": layout.FOLD_DEVIATIONS,
     "stddev": layout.FOLD_DEVIATIONS,
+    "median": None,
 }
-"""The aggregates that are computed in columns, by their folds."""
+"""The aggregates that are computed in columns, by their folds; a median has none."""
 
 
 def _aggregated(function: str, values: pa.Array, folds: RunningFolds) -> pa.Array:
@@ -338,7 +350,7 @@ def _aggregated(function: str, values: pa.Array, folds: RunningFolds) -> pa.Arra
             return values.take(from_numpy(folds.ints, counts == 0))
         case "sum" if not folds.is_float:
             return from_numpy(folds.ints, (counts == 0) | (folds.extras != 0))
-        case "sum":
+        case "sum" | "median":
             return without_nan(from_numpy(folds.floats, counts == 0))
         case "avg":
             return without_nan(from_numpy(folds.floats / np.maximum(counts, 1), counts == 0))
