@@ -67,13 +67,21 @@ def rules(source: Any, *, strict: bool = False, limits: Mapping[str, int] | None
           |                                    ^
       Give the parameter a value: parameters={"T": …} (--set T=…).
     """
-    found = RuleSet(read_rules(source), limits)
+    found = rule_set(read_rules(source), strict=strict, limits=limits)
+    for message in _composites_read(found):
+        warn(message)
+    return found
+
+
+def rule_set(
+    read: Iterable[Rule | RuleFault], *, strict: bool, limits: Mapping[str, int] | None
+) -> RuleSet:
+    """The set of these rules; its faults are a warning, or an error if the caller is ``strict``."""
+    found = RuleSet(read, limits)
     if found.faults and strict:
         raise RuleSetError(found.faults)
     if found.faults:
         warn(fault_report(found.faults))
-    for message in _composites_read(found):
-        warn(message)
     return found
 
 

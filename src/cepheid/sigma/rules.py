@@ -16,10 +16,10 @@ from sigma.filters import SigmaFilter
 from sigma.rule import SigmaRule
 from sigma.rule.attributes import SigmaStatus
 
-from cepheid.errors import CepheidError, OptionError, RuleFault, RuleSetError, fault_report, warn
+from cepheid.errors import CepheidError, OptionError, RuleFault
 from cepheid.files.yaml_text import load_all
 from cepheid.rule_sets.rule import Rule
-from cepheid.rule_sets.rule_set import RuleSet
+from cepheid.rule_sets.rule_set import RuleSet, rule_set
 from cepheid.sigma.correlation_parts import AnyRule, Step
 from cepheid.sigma.correlations import correlation_query
 from cepheid.sigma.mapping import LogMapping
@@ -76,7 +76,7 @@ def rules(
     >>> [(match.rule, match.key) for match in found]
     [('Many failed logons', {'User': 'eve'})]
     """
-    return rule_set(list(convert(source, mapping)), strict=strict, limits=limits)
+    return set_of(list(convert(source, mapping)), strict=strict, limits=limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Converted:
     file: Path | None
 
 
-def rule_set(
+def set_of(
     converted: Sequence[Converted | RuleFault],
     *,
     strict: bool = False,
@@ -95,12 +95,7 @@ def rule_set(
 ) -> RuleSet:
     """The set of these rules, as :func:`rules` returns it."""
     read = (each.rule if isinstance(each, Converted) else each for each in converted)
-    found = RuleSet(read, limits)
-    if found.faults and strict:
-        raise RuleSetError(found.faults)
-    if found.faults:
-        warn(fault_report(found.faults))
-    return found
+    return rule_set(read, strict=strict, limits=limits)
 
 
 def convert(

@@ -15,7 +15,7 @@ from cepheid.rule_sets.reading import rule_text
 from cepheid.rule_sets.rule_set import RuleSet
 from cepheid.sigma.mapping import LogMapping
 from cepheid.sigma.naming import slug
-from cepheid.sigma.rules import Converted, convert, rule_set
+from cepheid.sigma.rules import Converted, convert, set_of
 
 
 def write(
@@ -56,7 +56,7 @@ def write(
     WHERE e.EventID = 1102
     """
     converted = list(convert(source, mapping))
-    found = rule_set(converted, strict=strict)
+    found = set_of(converted, strict=strict)
     kept = [
         each
         for each in converted
