@@ -24,10 +24,14 @@ PREDICATES = {
 }
 SELECTION_STRATEGIES = {"s2": "partition_contiguity", "s3": "skip_till_next_match"}
 QUERIES = tuple(p + s for p in PREDICATES for s in SELECTION_STRATEGIES)
+PREDICATES |= {
+    f"p3 {name}": PREDICATES["p3"].replace("min(", f"{name}(") for name in ("max", "avg")
+}
+"""The third predicate, of the least price, and the same of the greatest and of the mean."""
 
 
 def query_text(name: str, window: int) -> str:
-    """The query of a name such as ``p2s3``.
+    """The query of a name such as ``p2s3`` or ``p3 maxs3``.
 
     >>> print(query_text("p2s3", 500))
     PATTERN SEQ(stock+ a[], stock b)
@@ -35,7 +39,7 @@ def query_text(name: str, window: int) -> str:
 AND b.volume < 150 }
     WITHIN 500 EVENTS PER PARTITION
     """
-    predicate, strategy = PREDICATES[name[:2]], SELECTION_STRATEGIES[name[2:]]
+    predicate, strategy = PREDICATES[name[:-2]], SELECTION_STRATEGIES[name[-2:]]
     return (
         "PATTERN SEQ(stock+ a[], stock b)\n"
         f"WHERE {strategy} {{ [symbol] AND a[1].price % 500 = 0 {predicate}"

@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from benchmarks.agrawal08.experiments import FULL, QUICK, measure
+from benchmarks.agrawal08.experiments import (
+    FULL,
+    QUICK,
+    measure,
+    measure_aggregates,
+    measure_buffer_updates,
+)
 from benchmarks.agrawal08.plots import MERGED, VARIED, draw
 from benchmarks.timing import print_table, write_results
+
+SOME = {"aggregates": measure_aggregates, "buffer_updates": measure_buffer_updates}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -18,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--full", action="store_true", help="all windows and probabilities")
     parser.add_argument("--windows-long", type=int, help="length of a stream, in windows")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
+    parser.add_argument("--only", choices=tuple(SOME), help="this experiment alone")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     given = parser.parse_args(arguments)
@@ -27,6 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.rounds:
         settings = replace(settings, rounds=given.rounds)
 
+    if given.only:
+        rows = list(SOME[given.only](settings))
+        print_table(given.only, rows)
+        write_results(given.output, f"agrawal08_{given.only}", rows, asdict(settings))
+        return
     rows = []
     for row in measure(settings):
         print(".", end="", flush=True)

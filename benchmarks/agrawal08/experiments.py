@@ -93,3 +93,43 @@ def measure_query(name: str, window: int, events: Events, rounds: int) -> Row:
     row["merging_buffer_nodes"] = merging.buffer_nodes
     row["cost_of_window_ms"] = 1_000 * window / row["basic_enumerating_events_per_s"]
     return row
+
+
+def measure_aggregates(settings: Settings) -> Iterator[Row]:
+    """The third predicate with other aggregates: which state a run has to keep."""
+    for window in settings.windows:
+        events = StockStream(settings.rises[0], settings.seed).events(
+            SYMBOLS * settings.windows_long * window
+        )
+        for aggregate in ("", " max", " avg"):
+            for strategy in ("s2", "s3"):
+                name = f"p3{aggregate}{strategy}"
+                case = {"query": name, "window": window, "events": len(events)}
+                yield {**case, **measure_query(name, window, events, settings.rounds)}
+
+
+def measure_buffer_updates(settings: Settings) -> Iterator[Row]:
+    """Table 3: the share of merged runs, and what keeping the selected events costs.
+
+    A run that only counts matches keeps no events, and no time is spent on them.
+    """
+    for window in settings.windows:
+        events = StockStream(settings.rises[0], settings.seed).events(
+            SYMBOLS * settings.windows_long * window
+        )
+        for name in ("p1s3", "p2s3", "p3s3"):
+            stocks = CompiledStocks(query_text(name, window), window, events)
+            row: Row = {"query": name, "window": window, "events": len(events)}
+            for algorithm in ALGORITHMS:
+                ways = {
+                    "matching": partial(stocks.match_only, events, algorithm),
+                    "counting": partial(stocks.count, events, algorithm),
+                }
+                seconds = time_in_turn(ways, settings.rounds)
+                keeping, counting = (statistics.median(seconds[way]) for way in ways)
+                row[f"{algorithm}_matching_s"] = keeping
+                row[f"{algorithm}_buffer_s"] = keeping - counting
+                found = stocks.match_only(events, algorithm).metrics
+                row[f"{algorithm}_buffer_nodes"] = found.buffer_nodes
+            row["runs_merged_percent"] = 100 * found.runs_merged / max(found.runs_created, 1)
+            yield row

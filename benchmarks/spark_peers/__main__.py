@@ -41,11 +41,20 @@ OURS = ("cepheid", BY_SPARK)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A sequence of so many components, over so many ids, each with so many events in a window."""
+    """A sequence of so many components, over so many ids, each with so many events in a window.
+
+    ``tests`` is 2 if events must also agree on their kind.
+    """
 
     length: int = 3
     ids: int = IDS
     events_in_window: int = EVENTS_IN_WINDOW
+    tests: int = 1
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What the events of a match agree on."""
+        return ("id", "kind")[: self.tests]
 
     @property
     def window(self) -> int:
@@ -57,6 +66,7 @@ class Case:
         return (
             self.length >= other.length
             and self.ids <= other.ids
+            and self.tests <= other.tests
             and self.events_in_window >= other.events_in_window
         )
 
@@ -69,9 +79,16 @@ CASES = {
         *(Case(events_in_window=number) for number in (1, 10, 30)),
         *(Case(length, events_in_window=10) for length in (2, 4)),
     ],
+    "domains": [
+        Case(ids=ids, events_in_window=10_000 // ids, tests=tests)
+        for tests in (1, 2)
+        for ids in (10_000, 1_000, 100, 10)
+    ],
 }
-"""Ever longer sequences and windows, and the same number of events with ever fewer ids. Those of
-``sparse`` are for ``--types 20``, as in [Wu06], where few events are of the query's types.
+"""Ever longer sequences and windows, and the same number of events with ever fewer ids.
+
+Those of ``sparse`` are for ``--types 20``, as in [Wu06], where few events are of the query's types.
+So are those of ``domains``: experiment 6, in windows of 10,000 events.
 """
 USUAL = ("length", "window", "ids")
 
@@ -91,7 +108,7 @@ def measure(
     little = folder / "little.parquet"
     write_events(little, 1_000, 10, types, SEED)
     for name in ways:
-        WAYS[name](spark.read.parquet(str(little)), 3, 100).collect()
+        WAYS[name](spark.read.parquet(str(little)), 3, 100, ("id",)).collect()
     given_up: dict[str, list[Case]] = {name: [] for name in ways}
     for case in (case for name in series for case in CASES[name]):
         file = folder / f"{case.ids}.parquet"
@@ -100,7 +117,7 @@ def measure(
 
         def start(name: str, case: Case = case, file: Path = file) -> DataFrame:
             way = idle_worker if name == IDLE else WAYS[name]
-            return way(spark.read.parquet(str(file)), case.length, case.window)
+            return way(spark.read.parquet(str(file)), case.length, case.window, case.keys)
 
         row: dict[str, Any] = asdict(case)
         seconds: dict[str, list[float]] = {}
@@ -191,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"Seconds of the whole job over {count:,} events, {given.types} types",
         rows,
         [
-            *("length", "ids", "events_in_window", "matches"),
+            *("length", "ids", "events_in_window", "tests", "matches"),
             *given.ways,
             *(f"{name} gains" for name in OURS),
             *(IDLE, "most"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 LETTERS = "ABCDEF"
+KINDS = 20
+"""How many values the second key has."""
 AT_ONCE = 10_000_000
 """How many events are made in memory at once."""
 
@@ -28,7 +31,7 @@ def write_events(file: Path, count: int, ids: int, types: int, seed: int) -> Non
 
 
 def events(count: int, ids: int, types: int, random: np.random.Generator, low: int = 0) -> pa.Table:
-    """So many events, one at each tick from ``low`` on; no query asks for ``x`` and ``y``."""
+    """So many events, one at each tick from ``low`` on; no query asks for ``x``."""
     names = np.array([*LETTERS, *(f"T{number}" for number in range(max(types - len(LETTERS), 0)))])
     return pa.table(
         {
@@ -36,13 +39,13 @@ def events(count: int, ids: int, types: int, random: np.random.Generator, low: i
             "type": names[random.integers(0, types, count)],
             "id": random.integers(0, ids, count),
             "x": random.random(count),
-            "y": random.integers(0, 100, count),
+            "kind": random.integers(0, KINDS, count),
         }
     )
 
 
-def sequence_query(length: int, window: int) -> str:
-    """SEQ of so many components with one id, within so many ticks."""
+def sequence_query(length: int, window: int, keys: Sequence[str] = ("id",)) -> str:
+    """SEQ of so many components that agree on the keys, within so many ticks."""
     components = ", ".join(f"{name} {name.lower()}" for name in LETTERS[:length])
     items = ", ".join(f"{name.lower()}.ts AS {name.lower()}" for name in LETTERS[:length])
-    return f"PATTERN SEQ({components}) WHERE [id] WITHIN {window} RETURN {items}"
+    return f"PATTERN SEQ({components}) WHERE [{', '.join(keys)}] WITHIN {window} RETURN {items}"

@@ -5,7 +5,7 @@ Each gives the times of the events of every match as columns a, b, …
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from benchmarks.spark_peers.data import LETTERS, sequence_query
@@ -14,32 +14,40 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame
 
-Way = Callable[["DataFrame", int, int], "DataFrame"]
+Way = Callable[["DataFrame", int, int, Sequence[str]], "DataFrame"]
+
+KEYS = ("id",)
+"""What the events of a match agree on."""
 
 
-def self_joins(events: DataFrame, length: int, window: int) -> DataFrame:
-    """One join for each further component, on the id and on time."""
+def self_joins(
+    events: DataFrame, length: int, window: int, keys: Sequence[str] = KEYS
+) -> DataFrame:
+    """One join for each further component, on the keys and on time."""
     names = LETTERS[:length].lower()
     tables = [
-        events.where(f"type = '{name.upper()}'").selectExpr(f"id AS id_{name}", f"ts AS {name}")
+        events.where(f"type = '{name.upper()}'").selectExpr(
+            *(f"{key} AS {key}_{name}" for key in keys), f"ts AS {name}"
+        )
         for name in names
     ]
     found = tables[0]
     for before, name, table in zip(names, names[1:], tables[1:], strict=False):
-        follows = (
-            (found[f"id_{names[0]}"] == table[f"id_{name}"])
-            & (table[name] > found[before])
-            & (table[name] < found[names[0]] + window)
-        )
+        follows = (table[name] > found[before]) & (table[name] < found[names[0]] + window)
+        for key in keys:
+            follows &= found[f"{key}_{names[0]}"] == table[f"{key}_{name}"]
         found = found.join(table, follows)
     return found.select(*names)
 
 
-def window_functions(events: DataFrame, length: int, window: int) -> DataFrame:
+def window_functions(
+    events: DataFrame, length: int, window: int, keys: Sequence[str] = KEYS
+) -> DataFrame:
     """At each last event, lists of those before it in the window; their combinations, filtered."""
     names = LETTERS[:length].lower()
     *earlier, last = names
-    frame = f"PARTITION BY id ORDER BY ts RANGE BETWEEN {window - 1} PRECEDING AND 1 PRECEDING"
+    reach = f"RANGE BETWEEN {window - 1} PRECEDING AND 1 PRECEDING"
+    frame = f"PARTITION BY {', '.join(keys)} ORDER BY ts {reach}"
     lists = [
         f"collect_list(CASE WHEN type = '{name.upper()}' THEN ts END) OVER ({frame}) AS {name}s"
         for name in earlier
@@ -55,8 +63,10 @@ def window_functions(events: DataFrame, length: int, window: int) -> DataFrame:
     return found.select(*names)
 
 
-def python_loop(events: DataFrame, length: int, window: int) -> DataFrame:
-    """A loop over the events of each id, in a function on pandas frames."""
+def python_loop(
+    events: DataFrame, length: int, window: int, keys: Sequence[str] = KEYS
+) -> DataFrame:
+    """A loop over the events of each key, in a function on pandas frames."""
     names = LETTERS[:length].lower()
     schema = ", ".join(f"{name} long" for name in names)
     wanted = events.where(f"type IN ({', '.join(repr(name.upper()) for name in names)})")
@@ -75,33 +85,36 @@ def python_loop(events: DataFrame, length: int, window: int) -> DataFrame:
             partial[place] += [(*each, ts) for each in partial[place - 1]]
         return pandas.DataFrame(partial[-1], columns=list(names), dtype="int64")
 
-    return wanted.select("id", "ts", "type").groupBy("id").applyInPandas(find, schema)
+    return wanted.select(*keys, "ts", "type").groupBy(*keys).applyInPandas(find, schema)
 
 
-def cepheid(events: DataFrame, length: int, window: int) -> DataFrame:
+def cepheid(events: DataFrame, length: int, window: int, keys: Sequence[str] = KEYS) -> DataFrame:
     """The query, on the frame itself, whose files the workers read."""
-    return _cepheid(events, length, window, in_place=True)
+    return _cepheid(events, sequence_query(length, window, keys), length, in_place=True)
 
 
-def cepheid_read_by_spark(events: DataFrame, length: int, window: int) -> DataFrame:
+def cepheid_read_by_spark(
+    events: DataFrame, length: int, window: int, keys: Sequence[str] = KEYS
+) -> DataFrame:
     """The same as on a frame that is not plain files: Spark reads, spreads and sorts the events."""
-    return _cepheid(events, length, window, in_place=False)
+    return _cepheid(events, sequence_query(length, window, keys), length, in_place=False)
 
 
-def _cepheid(events: DataFrame, length: int, window: int, in_place: bool) -> DataFrame:
+def _cepheid(events: DataFrame, text: str, length: int, in_place: bool) -> DataFrame:
     import cepheid as cep
 
-    query = cep.query(sequence_query(length, window))
-    found: DataFrame = query.match(events, tie_break="ts", in_place=in_place)
+    found: DataFrame = cep.query(text).match(events, tie_break="ts", in_place=in_place)
     return found.select(*LETTERS[:length].lower())
 
 
-def idle_worker(events: DataFrame, length: int, window: int) -> DataFrame:
+def idle_worker(
+    events: DataFrame, length: int, window: int, keys: Sequence[str] = KEYS
+) -> DataFrame:
     """The plan of a query that Spark reads for, with workers that find nothing."""
     import cepheid as cep
     from benchmarks.spark_batch import with_idle_worker
 
-    return with_idle_worker(cep.query(sequence_query(length, window)), events)
+    return with_idle_worker(cep.query(sequence_query(length, window, keys)), events)
 
 
 WAYS: dict[str, Way] = {

@@ -19,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tiny", action="store_true", help="only to see that everything runs")
     parser.add_argument("--events", type=int, help="events of a long stream")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
+    parser.add_argument("--only", choices=("push_downs",), help="this experiment alone")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     given = parser.parse_args(arguments)
     settings = experiments.TINY if given.tiny else experiments.FULL
@@ -27,6 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.rounds:
         settings = replace(settings, rounds=given.rounds)
 
+    if given.only:
+        rows = list(experiments.push_downs(settings))
+        print_table("Tests pushed down", rows)
+        write_results(given.output, f"wu06_{given.only}", rows, asdict(settings))
+        return
     if has_compiler():
         row = experiments.compared_with_c(settings)
         print_table("SEQ(E1, E2, E3) WHERE [id], 10,000 ids, 20 types", [row])

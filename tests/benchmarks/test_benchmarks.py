@@ -88,6 +88,23 @@ def test_the_experiments_are_written_as_csv_and_json(tmp_path, capsys):
     assert {"cpu", "numba", "cepheid"} <= set(written["machine"])
 
 
+@pytest.mark.parametrize("only", ["aggregates", "buffer_updates"])
+def test_parts_of_the_experiments_are_measured_alone(only, tmp_path):
+    small = ["--windows-long", "1", "--rounds", "1"]
+    agrawal08([*small, "--only", only, "--output", str(tmp_path)])
+    rows = json.loads((tmp_path / f"agrawal08_{only}.json").read_text())["rows"]
+    assert {row["window"] for row in rows} == {500, 1000}
+
+
+def test_tests_are_pushed_down_and_not(tmp_path):
+    wu06(["--tiny", "--only", "push_downs", "--output", str(tmp_path)])
+    rows = json.loads((tmp_path / "wu06_push_downs.json").read_text())["rows"]
+    assert {row["test"] for row in rows} == {"equivalence test", "window", "negation"}
+    for row in rows:
+        if row["test"] == "equivalence test":
+            assert row["pais_sequences"] <= row["selection_sequences"]
+
+
 def test_the_methods_for_uncertain_times_are_measured(tmp_path, capsys):
     small = ["--events", "300", "--point-events", "60"]
     zhang10([*small, "--output", str(tmp_path)])
