@@ -30,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     if given.only:
         rows = list(experiments.push_downs(settings))
-        print_table("Tests pushed down", rows)
+        for test in dict.fromkeys(row["test"] for row in rows):
+            print_table(f"Where the {test} is made", [row for row in rows if row["test"] == test])
         write_results(given.output, f"wu06_{given.only}", rows, asdict(settings))
         return
     if has_compiler():
