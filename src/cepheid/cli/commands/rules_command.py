@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clock
 import warnings
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,10 @@ import typer
 
 from cepheid import RowPatternQuery
 from cepheid.cli.formats import Output, choose_format
-from cepheid.cli.named_options import command_with
+from cepheid.cli.named_options import OF_EVENTS, Groups, command_with
 from cepheid.cli.reporting import EXIT_FAULT, busy, reporting, say, took
 from cepheid.cli.request import (
+    Command,
     FileOrFolder,
     OutputFormat,
     Request,
@@ -25,8 +27,6 @@ from cepheid.cli.results import found, summary, write_text
 from cepheid.cli.root import app
 from cepheid.cli.running.row_patterns import rows_summary
 from cepheid.cli.running.rules import (
-    ARGUMENTS,
-    NOT_OF_RULES,
     OF_RULES,
     Strict,
     quietly,
@@ -48,6 +48,22 @@ group = typer.Typer(
 )
 app.add_typer(group, name="rules")
 
+_NOT_OF_RULES = ("query_text", "settings", "group_by", "limits")
+
+
+def rule_command(
+    examples: str, *, options: Groups = OF_RULES, without: Collection[str] = ()
+) -> Callable[[Command], Command]:
+    """Register a function as a command about the rules of a folder."""
+    return command(
+        examples,
+        options=options,
+        without=(*_NOT_OF_RULES, *without),
+        group=group,
+        arguments="FOLDER [EVENTS]...",
+    )
+
+
 _SIGMA_EXAMPLES = """\b
 Examples:
   cepheid rules from-sigma sigma/ --out rules/
@@ -55,14 +71,13 @@ Examples:
 """
 
 
-@command(
+@rule_command(
     """\
   cepheid rules check rules/
   cepheid rules check rules/ events.parquet
 """,
-    without=(*NOT_OF_RULES, "tie_break", "time_unit", "evaluation"),
-    group=group,
-    arguments=ARGUMENTS,
+    options=OF_EVENTS,
+    without=("tie_break", "time_unit", "evaluation"),
 )
 def check(request: Request) -> None:
     """Check all rules of a folder without running them.
@@ -90,14 +105,13 @@ def check(request: Request) -> None:
         raise typer.Exit(EXIT_FAULT)
 
 
-@command(
+@rule_command(
     """\
   cepheid rules explain rules/
   cepheid rules explain rules/ events.parquet
 """,
-    without=(*NOT_OF_RULES, "tie_break", "time_unit"),
-    group=group,
-    arguments=ARGUMENTS,
+    options=OF_EVENTS,
+    without=("tie_break", "time_unit"),
 )
 def explain(request: Request) -> None:
     """Show how each rule of a folder is understood and how it runs.
@@ -111,16 +125,12 @@ def explain(request: Request) -> None:
     report_faults(known)
 
 
-@command(
+@rule_command(
     """\
   cepheid rules match rules/ events.parquet
   cepheid rules match rules/ events.csv -o alerts.jsonl --max-matches 100000
   cepheid rules match rules/ events/ --spark 'local[*]' -o alerts --format parquet
-""",
-    options=OF_RULES,
-    without=NOT_OF_RULES,
-    group=group,
-    arguments=ARGUMENTS,
+"""
 )
 def match(
     request: Request,

@@ -9,17 +9,14 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.commands.rules_command import group
+from cepheid.cli.commands.rules_command import rule_command
 from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.inputs import split_columns
 from cepheid.cli.piped import results
 from cepheid.cli.reporting import EXIT_FAULT, busy, say, took
-from cepheid.cli.request import OutputFile, OutputFormat, Request, command, result_option
+from cepheid.cli.request import OutputFile, OutputFormat, Request, result_option
 from cepheid.cli.results import write_rows
 from cepheid.cli.running.rules import (
-    ARGUMENTS,
-    NOT_OF_RULES,
-    OF_RULES,
     Strict,
     quietly,
     read_rules,
@@ -42,16 +39,12 @@ from cepheid.events.read_options import ReadOptions
 from cepheid.files.output import open_output
 
 
-@command(
+@rule_command(
     """\
   tail -f events.jsonl | cepheid rules stream rules/ -
   cepheid rules stream rules/ incoming/ --columns 'ts timestamp, type string, tag_id long' \\
       --changes changes/ --key tag_id --lateness '10 minutes' --checkpoint state/ -o alerts/
-""",
-    options=OF_RULES,
-    without=NOT_OF_RULES,
-    group=group,
-    arguments=ARGUMENTS,
+"""
 )
 def stream(
     request: Request,
@@ -147,15 +140,11 @@ def stream(
         raise typer.Exit(EXIT_FAULT)
 
 
-@command(
+@rule_command(
     """\
   cepheid rules top rules/ events.parquet
   cepheid rules top rules/ events.csv --format csv --batch 10000
-""",
-    options=OF_RULES,
-    without=NOT_OF_RULES,
-    group=group,
-    arguments=ARGUMENTS,
+"""
 )
 def top(
     request: Request,

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
     from cepheid.rule_sets.results import RuleMatches
 
-ARGUMENTS = "FOLDER [EVENTS]..."
 OF_RULES: Groups = {"Events": READING, "Limits of each rule": LIMITS}
-NOT_OF_RULES = ("query_text", "settings", "group_by", "limits")
-
 Strict = Annotated[bool, typer.Option("--strict", help="Run no rule if one of them cannot run.")]
 
 
