@@ -253,3 +253,19 @@ def test_what_a_stream_cannot_say_is_refused_with_the_reason(rule, why):
     with pytest.warns(UserWarning, match="cannot run"):
         rules = sigma.rules(yaml.safe_dump_all([*BASE, *others, rule]))
     assert why in {fault.rule: fault.message for fault in rules.faults}["it"]
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.errors.CepheidWarning")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        correlation("event_count", ["aa"], {"gte": 3, "lte": 9}),  # pySigma reads one condition
+        correlation("event_count", ["aa"], {"eq": 3}),
+        correlation("temporal", ["aa", "nobody"]),
+        correlation("nonsense", "aa"),
+    ],
+)
+def test_rules_of_a_correlation_that_cannot_run_do_not_run_alone(wrong):
+    rules = sigma.rules(yaml.safe_dump_all([*BASE, wrong]))
+    assert sorted(rules) == ["bb", "cc", "other"]
+    assert [fault.rule for fault in rules.faults] == ["it"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -26,7 +27,17 @@ from cepheid.sigma.mapping import LogMapping
 from cepheid.sigma.yaml_files import read_documents
 
 _SUFFIXES = (".yml", ".yaml")
-_Read = SigmaRule | SigmaCorrelationRule | SigmaFilter | RuleFault
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A document that cannot be read; ``references`` are the rules to which it refers."""
+
+    fault: RuleFault
+    references: tuple[str, ...] = ()
+
+
+_Read = SigmaRule | SigmaCorrelationRule | SigmaFilter | _Unread
 
 
 def rules(
@@ -108,11 +119,14 @@ def convert(
         collection = source
     else:
         read = list(_read(source))
-        yield from (each for each in read if isinstance(each, RuleFault))
+        unread = [each for each in read if isinstance(each, _Unread)]
+        yield from (each.fault for each in unread)
         collection = SigmaCollection(
-            [each for each in read if not isinstance(each, RuleFault)], resolve_references=False
+            [each for each in read if not isinstance(each, _Unread)], resolve_references=False
         )
         _resolve(collection)
+        for each in unread:
+            _silence(collection, each.references)
     names: Counter[str] = Counter()
     for rule in collection.rules:
         name = _name(rule)
@@ -130,9 +144,7 @@ def convert(
                 yield RuleFault(name, _message(error))
 
 
-def _read(
-    source: str | Path,
-) -> Iterator[SigmaRule | SigmaCorrelationRule | SigmaFilter | RuleFault]:
+def _read(source: str | Path) -> Iterator[_Read]:
     """What the documents of files or of a text are."""
     if isinstance(source, str) and "\n" in source:
         yield from _parsed(load_all(dedent(source), "the text is"), None)
@@ -145,7 +157,7 @@ def _read(
         try:
             yield from _parsed(read_documents(file), file)
         except CepheidError as error:
-            yield RuleFault.of(file.stem, error)
+            yield _Unread(RuleFault.of(file.stem, error))
 
 
 def _parsed(read: list[Any], file: Path | None) -> Iterator[_Read]:
@@ -153,7 +165,7 @@ def _parsed(read: list[Any], file: Path | None) -> Iterator[_Read]:
     for each in read:
         if not isinstance(each, dict):
             name = file.stem if file else "text"
-            yield RuleFault(name, f"a document is a mapping, not {type(each).__name__}")
+            yield _Unread(RuleFault(name, f"a document is a mapping, not {type(each).__name__}"))
     found = [each for each in read if isinstance(each, dict)]
     has_actions = any("action" in each for each in found)  # documents that change those after them
     for group in [found] if has_actions else [[each] for each in found]:
@@ -168,7 +180,25 @@ def _parsed(read: list[Any], file: Path | None) -> Iterator[_Read]:
             yield from (*collection.rules, *collection.filters)
         except (SigmaError, AttributeError, KeyError, TypeError, ValueError) as error:
             name = str(group[0].get("title") or (file.stem if file else "text"))
-            yield RuleFault(name, f"pySigma cannot read it: {_message(error)}")
+            fault = RuleFault(name, f"pySigma cannot read it: {_message(error)}")
+            yield _Unread(fault, tuple(_references(group)))
+
+
+def _references(documents: list[dict[str, Any]]) -> Iterator[str]:
+    """The rules to which correlations refer that cannot be read."""
+    for each in documents:
+        correlation = each.get("correlation")
+        if isinstance(correlation, dict) and correlation.get("generate") is not True:
+            given = correlation.get("rules")
+            listed = given if isinstance(given, list) else [given]
+            yield from (name for name in listed if isinstance(name, str))
+
+
+def _silence(collection: SigmaCollection, references: Iterable[str]) -> None:
+    """Let rules not run alone: they are made for a correlation, which cannot run."""
+    for name in references:
+        with suppress(SigmaError):
+            collection[name].disable_output()
 
 
 def _resolve(collection: SigmaCollection) -> None:
@@ -179,6 +209,8 @@ def _resolve(collection: SigmaCollection) -> None:
                 rule.resolve_rule_references(collection)
             except SigmaError as error:
                 rule.errors.append(error)
+        if isinstance(rule, SigmaCorrelationRule) and rule.errors and not rule.generate:
+            _silence(collection, [each.reference for each in rule.rules or ()])
 
 
 def _rule(name: str, rule: AnyRule, mapping: LogMapping) -> Rule:
