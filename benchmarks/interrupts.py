@@ -26,6 +26,13 @@ _FEW = 4_000
 _NO_MATCH = "PATTERN SEQ(A a, B b, C c) WHERE a.x + b.x + c.x < 0"
 _NO_PAIR = "PATTERN SEQ(A a, B b, C c) WHERE a.x + b.x < 0 AND c.x > b.x"
 _ALL = "PATTERN SEQ(A a, B b, C c)"
+_ROWS = (
+    "MATCH_RECOGNIZE (ORDER BY ts PATTERN ((A | B)* C) "
+    "DEFINE A AS sum(A.x) > 0, B AS sum(B.x) > 0, C AS x > 1000)"
+)
+_SUMS = "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A* C) DEFINE A AS sum(A.x) > 0, C AS x > 1000)"
+_JOIN = "SELECT count(*) FROM events a, events b, events c WHERE a.x + b.x + c.x < 0"
+_STEPS = {"max_steps": 10**15}
 
 # The query, the method that runs it, its options, and the number of events of each type.
 KINDS: dict[str, tuple[str, str, dict[str, Any], int]] = {
@@ -58,6 +65,11 @@ KINDS: dict[str, tuple[str, str, dict[str, Any], int]] = {
     ),
     "diagnosis": (_NO_PAIR, "diagnose", {}, _EACH),
     "session": (_NO_PAIR, "feed", {"evaluation": "nfa_b"}, _EACH),
+    "corrections": (_NO_PAIR, "feed", {"evaluation": "nfa_b", "corrections": 5}, _EACH),
+    "rules": (_NO_PAIR, "rules", {}, _EACH),
+    "row_pattern": (_ROWS, "match", {"evaluation": "row_pattern", **_STEPS}, _FEW),
+    "row_pattern, reference": (_SUMS, "match", {"evaluation": "reference", **_STEPS}, _FEW),
+    "sql": (_JOIN, "sql", {}, _FEW),
 }
 
 
@@ -70,6 +82,12 @@ def events(each: int) -> dict[str, Any]:
 def run(kind: str, each: int) -> None:
     """Run a query to its end."""
     text, method, options, _ = KINDS[kind]
+    if method == "sql":
+        cep.sql(text, events=events(each), **options)
+        return
+    if method == "rules":
+        cep.rules({"one": text, "other": text}).match(events(each), **options)
+        return
     query = cep.query(text)
     if method == "stream":
         for _ in query.match_stream(events(each), **options):

@@ -1,15 +1,20 @@
-"""What the readers of files share: signals are handled while Arrow reads, and errors are quoted."""
+"""What readers share: signals are handled while a library reads, and its errors are quoted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
+from typing import TypeVar
 
 import pyarrow as pa
 
 from cepheid.errors import EventError, list_words
+
+Each = TypeVar("Each")
+_MOST_SECONDS = 0.5
+"""How long a library may take to stop."""
 
 
 def refuse_repeated(names: Sequence[str]) -> None:
@@ -23,12 +28,13 @@ def refuse_repeated(names: Sequence[str]) -> None:
     )
 
 
-def interruptible(read: Callable[[], pa.Table]) -> pa.Table:
-    """What Arrow reads in another thread, while this one waits and handles signals.
+def interruptible(read: Callable[[], Each], stop: Callable[[], None] | None = None) -> Each:
+    """What a library finds in another thread, while this one waits and handles signals.
 
-    After an interrupt, Arrow still reads to the end of the file, and the result is dropped.
+    After an interrupt, ``stop`` asks the library to stop. Arrow cannot: it reads to the end of the
+    file, and the result is dropped.
     """
-    done: Future[pa.Table] = Future()
+    done: Future[Each] = Future()
 
     def work() -> None:
         try:
@@ -37,7 +43,14 @@ def interruptible(read: Callable[[], pa.Table]) -> pa.Table:
             done.set_exception(error)
 
     Thread(target=work, daemon=True).start()
-    return done.result()
+    try:
+        return done.result()
+    except KeyboardInterrupt:
+        if stop is not None:
+            stop()
+            with suppress(TimeoutError):
+                done.exception(_MOST_SECONDS)
+        raise
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cepheid.errors import EvaluationError
 from cepheid.events.columns.arrow_arrays import one_array
+from cepheid.events.sources.reading import interruptible
 from cepheid.row_patterns.columns import named_columns
 from cepheid.row_patterns.printer import quoted
 from cepheid.row_patterns.results import RowMatches
@@ -45,14 +46,14 @@ class Database:
     def read(self, step: Step) -> pa.Table:
         """The columns of an input that its clause needs."""
         with self._reporting(is_input=True):
-            relation = self._connection.sql(step.input)
+            relation = self._asked(lambda: self._connection.sql(step.input))
             empty = _with_durations(relation.limit(0).to_arrow_table())
         step.query.check(Schema.from_arrow(empty.schema))
         names = empty.column_names
         needed = named_columns(step.query.tree, names) or names[:1]
         with self._reporting():
             read = relation.project(", ".join(map(quoted, needed)))
-            return _with_durations(read.to_arrow_table())
+            return _with_durations(self._asked(read.to_arrow_table))
 
     def add(self, name: str, result: RowMatches) -> None:
         """Give the result of a clause its name."""
@@ -64,13 +65,17 @@ class Database:
     def finish(self, statement: Statement) -> pa.Table:
         """The result of the statement."""
         with self._reporting():
-            relation = self._connection.sql(statement.sql)
+            relation = self._asked(lambda: self._connection.sql(statement.sql))
             if relation is None:  # Not every statement has a result.
                 return pa.table({})
-            found = _with_durations(relation.to_arrow_table())
+            found = _with_durations(self._asked(relation.to_arrow_table))
         return found.select(
             [ix for ix, name in enumerate(found.column_names) if name != _NO_COLUMN]
         )
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        """What DuckDB answers; Ctrl-C stops it."""
+        return interruptible(ask, self._connection.interrupt)
 
     @contextmanager
     def _reporting(self, *, is_input: bool = False) -> Iterator[None]:
