@@ -34,6 +34,10 @@ class Tuning:
     first_run_steps: int = 1_200_000  # looks at an event in a process: about a second
     loading_steps: int = 0  # the same where code is compiled, and would only have to be loaded
 
+    # Generated predicates, in characters
+    predicate_part: int = 4_000  # a longer function takes longer to compile than its parts do
+    predicates_on_event: int = 8_000  # vectorised code tests the other conditions as fast
+
     # Kernels
     pause_work: int = 1 << 20  # runs or instances looked at before a kernel lets signals in
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import cepheid as cep
-from cepheid.codegen import predicates
 
 EVENTS = {
     "ts": list(range(14)),
@@ -27,17 +28,16 @@ def assert_agreement(text: str, evaluation: str) -> None:
 
 
 @pytest.mark.parametrize("evaluation", ["nfa_b", "instance_stacks"])
-def test_parts_agree_with_the_definition(monkeypatch: pytest.MonkeyPatch, evaluation: str) -> None:
-    monkeypatch.setattr(predicates, "_PART", 150)
-    monkeypatch.setattr(predicates, "_MOST_ON_EVENT", 150)
+def test_parts_agree_with_the_definition(tune: Callable[..., None], evaluation: str) -> None:
+    tune(predicate_part=150, predicates_on_event=150)
     across = " AND ".join(f"(a.x + {n} < b.x + 9 OR b.x IS NULL)" for n in range(4))
     on_event = " AND ".join(f"b.x <> {n + 20}" for n in range(4))
     text = f"PATTERN SEQ(A a, B b) WHERE {across} AND ({on_event} OR b.x IS NULL)"
     assert_agreement(f"{text} WITHIN 9", evaluation)
 
 
-def test_parts_of_row_patterns_agree_with_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predicates, "_PART", 150)
+def test_parts_of_row_patterns_agree_with_the_definition(tune: Callable[..., None]) -> None:
+    tune(predicate_part=150)
     conditions = " AND ".join(f"(sum(A.x) > {n} OR PREV(x, {n + 1}) > A.x)" for n in range(4))
     measures = "MEASURES FIRST(ts) AS f, count(*) AS n"
     text = f"MATCH_RECOGNIZE (ORDER BY ts {measures} PATTERN (A B+) DEFINE B AS {conditions})"

@@ -14,14 +14,11 @@ from cepheid.codegen.context_reads import CONSTANT, FIELD, KNOWN
 from cepheid.codegen.expressions import Resolve, Statements, Untranslatable
 from cepheid.language import syntax as ast
 from cepheid.schema import Schema
+from cepheid.tuning import tuning
 
-_PART = 4_000
-"""Characters of a function; a longer one takes longer to compile than its parts do."""
 _MOST_ACROSS = 60_000
 _MOST_TOGETHER = 16_000
 """Characters of all conditions across events, and of one of them: compiling takes some seconds."""
-_MOST_ON_EVENT = 8_000
-"""Characters of conditions on single events; vectorised code tests the others as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class PredicateWriter:
             lines = [*body.lines, f"if {failed}:", "    return 0"]
             body.lines.clear()
             self._across += _size(lines) if _size(lines) <= _MOST_TOGETHER else _MOST_ACROSS + 1
-            if parts[-1] and _size(parts[-1]) + _size(lines) > _PART:
+            if parts[-1] and _size(parts[-1]) + _size(lines) > tuning().predicate_part:
                 parts.append([])
             parts[-1] += lines
         if self._across > _MOST_ACROSS:
@@ -88,7 +85,7 @@ class PredicateWriter:
         except Untranslatable:
             return False
         size = self._on_event + _size(body.lines)
-        if size > _MOST_ON_EVENT:
+        if size > tuning().predicates_on_event:
             return False
         self._on_event = size
         return True
