@@ -224,6 +224,8 @@ def _rule_broken(place: Place) -> str | None:
         return f"A window is a number with a unit, such as 10 minutes{quotes}, or a parameter."
     if "AND" in accepts and accepts.isdisjoint({"OR", "RPAR"}):
         return "Write x BETWEEN 1 AND 5."
+    if accepts == {"LPAR"} and before is not None and before[0].upper() == "IN":
+        return f"The values after IN are in brackets, a parameter too: IN ({found})."
     return None
 
 

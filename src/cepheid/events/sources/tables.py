@@ -132,13 +132,13 @@ def concat_tables(tables: Mapping[str, pa.Table]) -> pa.Table:
 def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
     """A hint where to find a column that a source lacks, if there is one.
 
-    >>> hint_of_missing("a.csv", ["ts;type"], "ts")
+    >>> hint_of_missing("a.csv", ["when;kind"], "ts")
     ". The file seems to be separated by ';', not by ',' as its suffix says; give sep=';' ..."
     """
     if _is_frame(source) and name in getattr(getattr(source, "index", None), "names", ()):
         return ". It is the index: frame.reset_index() makes it a column"
     delimiter = delimiter_of(source)
-    used = [other for other in ";|\t," if len(names) == 1 and name in names[0].split(other)]
+    used = [each for each in ";|\t," if len(names) == 1 and each in names[0] and each != delimiter]
     if delimiter is None or not used:
         return ""
     return (

@@ -57,9 +57,10 @@ def group_path(schema: pa.Schema, name: str) -> tuple[str, ...]:
             if arrow.is_struct(field.type):
                 known += [f"{field.name}.{each.name}" for each in field.type]
         if whole is None or not arrow.is_struct(whole) or whole.get_field_index(attribute) < 0:
+            returned = f". RETURN leaves it out; add {name} to it" if attribute else ""
             raise OptionError(
                 f"the result has no column {name!r}; it has {list_words(known)}"
-                + did_you_mean(name, known)
+                + (did_you_mean(name, known) or (returned if whole is None else ""))
             )
         path, kind = (variable, attribute), whole.field(attribute).type
     if arrow.is_nested(kind):
