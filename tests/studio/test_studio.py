@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from multiprocessing import Pipe
+from socket import create_connection
 from threading import Thread, Timer
 from typing import Any
 
@@ -15,7 +16,8 @@ import pytest
 from browser import opened_page
 
 from cepheid.cli.commands.studio_command import first_query
-from cepheid.errors import LimitError, OptionError
+from cepheid.editing.known_events import read_events
+from cepheid.errors import EventError, LimitError, OptionError
 from cepheid.language.parser import parse_script
 from cepheid.rule_sets.testing import Case, read_cases
 from cepheid.samples import scenario
@@ -73,6 +75,32 @@ def test_every_request_needs_the_token_and_our_host(served):
     page = f"/?token={served.studio.token}"
     assert ask(served, page)[0] == 200
     assert ask(served, page, headers={"Host": "evil.example"})[0] == 403
+
+
+def test_what_follows_a_refused_request_is_no_request(served):
+    host, token = f"127.0.0.1:{served.server_port}", served.studio.token
+    inner = f"GET /?token={token} HTTP/1.1\r\nHost: {host}\r\n\r\n"
+    head = f"POST / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {len(inner)}\r\n\r\n"
+    with create_connection(("127.0.0.1", served.server_port), timeout=60) as raw:
+        raw.sendall((head + inner).encode())
+        answered = b"".join(iter(lambda: raw.recv(65_536), b""))
+    assert answered.count(b"HTTP/1.1 ") == 1
+    assert answered.startswith(b"HTTP/1.1 403")
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"a":' * 100_000, "\ud800", "5"])
+def test_a_request_that_is_no_object_is_refused(served, body):
+    connection = HTTPConnection("127.0.0.1", served.server_port, timeout=60)
+    sent = body.encode("utf-8", "surrogatepass")
+    connection.request("POST", "/api/run", sent, {TOKEN_HEADER: served.studio.token})
+    assert connection.getresponse().status == 400
+    connection.close()
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/stdin", "a\0b"])
+def test_devices_are_no_events(path):
+    with pytest.raises(EventError, match=r"neither a file nor a folder|no file has such a name"):
+        read_events(path)
 
 
 def test_bad_requests_are_answered(served):

@@ -9,6 +9,7 @@ names than usual::
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -91,6 +92,10 @@ def read_events(
         status = Path(path).stat()
     except OSError as error:
         raise EventError(f"cannot read the events {path!r}: {error.strerror}") from None
+    except ValueError:  # a NUL in it
+        raise EventError(f"cannot read the events {path!r}: no file has such a name") from None
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise EventError(f"cannot read the events {path!r}: it is neither a file nor a folder")
     return _read(path, time, type, rows, (status.st_mtime_ns, status.st_size))
 
 

@@ -185,11 +185,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._check(self.headers.get(TOKEN_HEADER, ""))
             length = self.headers.get("Content-Length", "")
             if not length.isdecimal() or int(length) > _MOST_BYTES:
-                self.close_connection = True
                 raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large")
             try:
                 said = json.loads(self.rfile.read(int(length)))
-            except ValueError:
+            except (ValueError, RecursionError):
                 said = None
             if not isinstance(said, dict):
                 raise _Refused(HTTPStatus.BAD_REQUEST, "a request is a JSON object")
@@ -244,6 +243,8 @@ class _Answering:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         if isinstance(error, _Refused):
+            # What was not read of it must not be taken for another request.
+            self._handler.close_connection = True
             self._handler._send(
                 json.dumps({"error": str(error)}), "application/json", status=error.status
             )
