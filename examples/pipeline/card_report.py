@@ -35,7 +35,9 @@ def write(path: Path, tables: dict[str, DataFrame], metrics: Path) -> Path:
     reasons = tables["rejected"].groupBy("reason").count().orderBy("reason").collect()
     newest = alerts.orderBy(alerts["end"].desc(), "match_id").limit(_NEWEST)
     shown = newest.select("end", "severity", "rule", "key", "values", "match_id").collect()
-    batches = [json.loads(line) for line in metrics.read_text().splitlines()]
+    # Spark tells the counts of a micro-batch a little later.
+    lines = metrics.read_text().splitlines() if metrics.exists() else []
+    batches = [json.loads(line) for line in lines]
     times = sorted(each["batch_milliseconds"] for each in batches)
     state = max((each["state_bytes"] for each in batches), default=0)
     middle = times[len(times) // 2] if times else 0

@@ -233,8 +233,12 @@ def test_what_cannot_be_run_is_refused_with_the_reason(spark: SparkSession) -> N
 def test_an_event_without_time_or_type_is_an_error_and_not_left_out(spark: SparkSession) -> None:
     query = cep.query("PATTERN SEQ(A a, B b) WHERE [id]")
     for row, said in (((None, "A", 1, 1.0, "u"), "time column"), ((1, None, 1, 1.0, "u"), "type")):
-        with pytest.raises(Exception, match=f"{said}.* is null in 1 of 1 events"):
+        with pytest.raises(Exception, match=f"{said}.* is null in 1 of 1 events") as raised:
             query.match(events(spark, row)).collect()
+        # The sentence comes first, and no stack before it.
+        message = str(raised.value).partition("\tat org.apache.spark")[0]
+        assert "cepheid.errors.EventError: " in message
+        assert "Traceback" not in message
 
 
 SCRIPT = """

@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 from spark.test_streams import Feed, readings
 
@@ -29,6 +30,7 @@ def test_counts_of_every_micro_batch(rocksdb: SparkSession, tmp_path: Path) -> N
         matches = query.match(feed.events, lateness="10 seconds", metrics="pairs")
         progress = feed.run(matches, lambda batch, _: rows.extend(batch.collect()))
         until = time.monotonic() + 30  # Spark calls listeners later.
+        lines.touch()
         while len(lines.read_text().splitlines()) < len(progress) and time.monotonic() < until:
             time.sleep(0.1)
     finally:
@@ -63,6 +65,32 @@ def test_the_progress_tells_what_each_rule_costs(rocksdb: SparkSession, tmp_path
     assert events == {"pair": 6, "b": 2, "c": 0}
     [b] = [each for each in counted if each.rule == "b"]
     assert b.last_match == "2024-01-01T00:00:32+00:00"
+
+
+def test_what_is_counted_between_two_looks_is_added_up(tmp_path: Path) -> None:
+    """Prometheus looks every few seconds, and more than one micro-batch may end meanwhile."""
+    prometheus = tmp_path / "cepheid.prom"
+    listener = MetricsListener(prometheus=prometheus)
+
+    def end_batch(run: str, late: int) -> None:
+        counts = {"matches": 1, "late": late, "waiting": 0, "runs": 0}
+        row = MagicMock(asDict=lambda: {**counts, "state_bytes": 9, "milliseconds": 2})
+        progress = MagicMock(observedMetrics={"pairs": row}, runId=run, id="id", batchId=1)
+        progress.configure_mock(name="stream", numInputRows=10, timestamp="")
+        listener.onQueryProgress(MagicMock(progress=progress))
+
+    end_batch("one", 2)
+    end_batch("one", 0)
+    text = prometheus.read_text()
+    labels = '{stream="stream",metrics="pairs"}'
+    assert f"cepheid_late{labels} 0\n" in text
+    assert f"cepheid_late_total{labels} 2\n" in text
+    assert f"cepheid_events_total{labels} 20\n" in text
+    assert "# TYPE cepheid_late_total counter\n" in text
+    listener.onQueryTerminated(MagicMock(runId="one"))
+    assert labels not in prometheus.read_text()
+    end_batch("two", 1)
+    assert f"cepheid_late_total{labels} 1\n" in prometheus.read_text()
 
 
 def test_prometheus_reads_any_name() -> None:

@@ -298,6 +298,8 @@ def test_a_driver_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         ({}, "set how late events can be"),
         ({"lateness": "10 minuts"}, "lateness is a length of time, .* not '10 minuts'"),
         ({"lateness": 10}, "lateness is a length of time, such as '10 minutes', not 10"),
+        ({"lateness": "-1 second"}, "lateness is a length of time, and '-1 second' is negative"),
+        ({"in_order": True, "metrics": 3}, "metrics is a name, such as 'thefts', not 3"),
         ({"lateness": "1 second", "late": "keep"}, "late is drop or emit, not 'keep'"),
         ({"lateness": "1 second", "time": "id"}, "must be a timestamp"),
     ],

@@ -33,6 +33,7 @@ from cepheid.sessions.division.keys import equivalence_keys
 from cepheid.spark.batch.batch import match
 from cepheid.spark.batch.frames import quoted
 from cepheid.spark.batch.preparation import prepare
+from cepheid.spark.worker.own_errors import own_errors
 from cepheid.spark.worker.partition_run import FEED_ROWS, run_partition
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
@@ -158,8 +159,9 @@ class _CepMatch:
         """The matches of the rows of one bucket."""
         self._gather()
         batches = [batch for table in self._tables for batch in table.to_batches()]
-        for found in run_partition(self._settings, batches):
-            yield from zip(*(python_values(column) for column in found.columns), strict=True)
+        with own_errors():
+            for found in run_partition(self._settings, batches):
+                yield from zip(*(python_values(column) for column in found.columns), strict=True)
 
     def _gather(self) -> None:
         rows, self._rows = self._rows, []

@@ -21,6 +21,7 @@ from cepheid.errors import OptionError, list_words
 from cepheid.spark.batch.arrow_schemas import arrow_schema
 from cepheid.spark.batch.frames import use_whole_batches, without_pandas_warning
 from cepheid.spark.batch.preparation import prepare
+from cepheid.spark.worker.own_errors import own_errors
 from cepheid.spark.worker.partition_run import run_partition
 
 
@@ -75,13 +76,15 @@ def create_function(
             self._batches: list[pa.RecordBatch] = []
 
         def eval(self, table: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-            self._batches.append(declared_columns(name, table, declared))
+            with own_errors():
+                self._batches.append(declared_columns(name, table, declared))
             yield from ()
 
         def terminate(self) -> Iterator[pa.Table]:
             # Spark writes all batches with one schema, that of the function to the letter.
-            for found in run_partition(settings, self._batches):
-                yield pa.Table.from_batches([found]).cast(result)
+            with own_errors():
+                for found in run_partition(settings, self._batches):
+                    yield pa.Table.from_batches([found]).cast(result)
 
     use_whole_batches(spark)
     with without_pandas_warning():

@@ -179,6 +179,11 @@ def _read(
             "process; match(df) and count(df) of a query run on Spark. If the events fit into "
             "memory, give df.toArrow(); otherwise give a sample: df.limit(100_000).toArrow()"
         )
+    if type(source).__module__.startswith("pyspark.pandas."):
+        raise EventError(
+            "events are not read from a frame of pandas on Spark; frame.to_spark() is a DataFrame, "
+            "over which match and count run on Spark"
+        )
     if hasattr(source, "__arrow_c_stream__"):
         with quoting(f"the {type(source).__name__}"):
             return pa.RecordBatchReader.from_stream(source).read_all()

@@ -89,7 +89,8 @@ def match(
             f"output={output!r} is an object in memory; over a DataFrame the output is "
             f"{list_words(listed_outputs(), 'or')}"
         )
-    if slices not in (None, "auto") and not (isinstance(slices, int) and slices >= 1):
+    is_count = isinstance(slices, int) and not isinstance(slices, bool) and slices >= 1
+    if slices not in (None, "auto") and not is_count:
         raise OptionError(f"slices is a positive integer or 'auto', not {slices!r}")
     if reduce not in (True, False, "auto"):
         raise OptionError(f"reduce is True, False or 'auto', not {reduce!r}")

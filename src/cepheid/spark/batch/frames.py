@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from pyspark.sql.types import StructType
 
 from cepheid.errors import OptionError
+from cepheid.spark.worker.own_errors import own_errors
 
 _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
@@ -68,13 +69,17 @@ def map_in_arrow(events: DataFrame, run: Run, result: StructType | str) -> DataF
 
 
 def _map_in_arrow(events: DataFrame, run: Run, result: StructType | str) -> DataFrame:
+    def reporting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with own_errors():
+            yield from run(batches)
+
     if not any(mark in name for name in events.columns for mark in ".`"):
-        return events.mapInArrow(run, result)
+        return events.mapInArrow(reporting, result)
     names = events.columns
     numbered = (column(name).alias(f"c{ix}") for ix, name in enumerate(names))
 
     def renamed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run(batch.rename_columns(names) for batch in batches)
+        return reporting(batch.rename_columns(names) for batch in batches)
 
     return events.select(*numbered).mapInArrow(renamed, result)
 

@@ -25,6 +25,7 @@ from cepheid.spark.batch.preparation import Prepared, prepare
 from cepheid.spark.batch.slices import Slices, why_not_sliced, with_reach
 from cepheid.spark.files.files import event_files, slice_bounds
 from cepheid.spark.files.row_groups import EventFiles, RowGroup, opened
+from cepheid.spark.worker.own_errors import own_errors
 from cepheid.spark.worker.partition_run import run_partition, starts_in
 from cepheid.spark.worker.worker_settings import WorkerSettings
 from cepheid.tuning import tuning
@@ -128,8 +129,9 @@ class MatchReader(DataSourceReader):
         """The matches of a slice."""
         slices = self._slices
         low, high = starts_in(slices.bounds, partition.value)
-        events = self._files.events(self._groups, low - slices.back, high + slices.ahead)
-        yield from run_partition(self._settings, events, (low, high))
+        with own_errors():
+            events = self._files.events(self._groups, low - slices.back, high + slices.ahead)
+            yield from run_partition(self._settings, events, (low, high))
 
 
 def _flag(name: str, given: str) -> bool:

@@ -24,6 +24,7 @@ from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, warn
 from cepheid.sessions.run_settings import MatchKeywords
 from cepheid.spark.batch.arrow_schemas import arrow_schema
+from cepheid.spark.batch.frames import map_in_arrow
 from cepheid.spark.batch.preparation import Prepared, prepare
 from cepheid.spark.batch.row_filter import relevant_types
 from cepheid.spark.batch.slices import why_not_sliced, with_reach
@@ -180,7 +181,7 @@ def _with_times(
                 yield pa.RecordBatch.from_pydict(times)
 
     numbers = spark.range(0, len(unknown), 1, min(len(unknown), _parallel_tasks(spark)))
-    rows = numbers.mapInArrow(read, "ix long, first long, last long").collect()
+    rows = map_in_arrow(numbers, read, "ix long, first long, last long").collect()
     told = {unknown[row["ix"]].place: row for row in rows}
     return [
         replace(group, first=told[group.place]["first"], last=told[group.place]["last"])

@@ -27,6 +27,7 @@ from cepheid.spark.stream.bucket_copies import BucketCopies, local_folder
 from cepheid.spark.stream.bucket_store import BucketStore, Head
 from cepheid.spark.stream.packing import GUARD, Arrived, to_blobs
 from cepheid.spark.stream.timing import NO_TIME, TICKS, Timing, ticks_of
+from cepheid.spark.worker.own_errors import own_errors
 from cepheid.spark.worker.warm import freeze_loaded
 
 COUNTS = ("matches", "late", "waiting", "oldest_us", "runs", "state_bytes", "milliseconds")
@@ -79,23 +80,24 @@ class BucketOperator(StatefulProcessor):
         if key[0] == GUARD:
             self._store.guard()
             return
-        begun = monotonic()
-        blobs = [bytes(row.data) for row in came if row.data is not None]
-        before = ticks_of(timerValues.getCurrentWatermarkInMs())
-        after = self.timing.frontier(row.newest_us for row in came)
-        head = self._store.head()
-        if not blobs and (head is None or not self._has_work(head, after)):
-            return
-        bucket = self._store.bucket(key[0], head)
-        step = bucket.step(arrived := Arrived(blobs, before, after))
-        timer = self._next_timer(bucket, timerValues, least=self.timing.idle_ms or 0)
-        old_timer = None if head is None else head.timer
-        if self.timing.mode != "None" and timer != old_timer:
-            if old_timer is not None:
-                self._handle.deleteTimer(old_timer)
-            self._register(timer)
-        size = self._store.keep(key[0], bucket, timer, head, arrived)
-        yield from self._answers(step, bucket, size, begun)
+        with own_errors():
+            begun = monotonic()
+            blobs = [bytes(row.data) for row in came if row.data is not None]
+            before = ticks_of(timerValues.getCurrentWatermarkInMs())
+            after = self.timing.frontier(row.newest_us for row in came)
+            head = self._store.head()
+            if not blobs and (head is None or not self._has_work(head, after)):
+                return
+            bucket = self._store.bucket(key[0], head)
+            step = bucket.step(arrived := Arrived(blobs, before, after))
+            timer = self._next_timer(bucket, timerValues, least=self.timing.idle_ms or 0)
+            old_timer = None if head is None else head.timer
+            if self.timing.mode != "None" and timer != old_timer:
+                if old_timer is not None:
+                    self._handle.deleteTimer(old_timer)
+                self._register(timer)
+            size = self._store.keep(key[0], bucket, timer, head, arrived)
+            yield from self._answers(step, bucket, size, begun)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -104,22 +106,23 @@ class BucketOperator(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         """Called by Spark for each bucket when the watermark, or the clock, reaches its timer."""
-        begun = monotonic()
-        head = self._store.head()
-        if head is None or head.timer != expiredTimerInfo.getExpiryTimeInMs():
-            return
-        bucket = self._store.bucket(key[0], head)
-        now = ticks_of(timerValues.getCurrentWatermarkInMs())
-        if self._clock is not None:
-            then = self._clock.get()
-            assert then is not None  # stored with every timer
-            passed = timerValues.getCurrentProcessingTimeInMs() - then[0]
-            now = max(now, bucket.reached + passed * TICKS)
-        step = bucket.step(arrived := Arrived([], now, now))
-        timer = self._next_timer(bucket, timerValues)
-        self._register(timer)
-        size = self._store.keep(key[0], bucket, timer, head, arrived)
-        yield from self._answers(step, bucket, size, begun)
+        with own_errors():
+            begun = monotonic()
+            head = self._store.head()
+            if head is None or head.timer != expiredTimerInfo.getExpiryTimeInMs():
+                return
+            bucket = self._store.bucket(key[0], head)
+            now = ticks_of(timerValues.getCurrentWatermarkInMs())
+            if self._clock is not None:
+                then = self._clock.get()
+                assert then is not None  # stored with every timer
+                passed = timerValues.getCurrentProcessingTimeInMs() - then[0]
+                now = max(now, bucket.reached + passed * TICKS)
+            step = bucket.step(arrived := Arrived([], now, now))
+            timer = self._next_timer(bucket, timerValues)
+            self._register(timer)
+            size = self._store.keep(key[0], bucket, timer, head, arrived)
+            yield from self._answers(step, bucket, size, begun)
 
     def close(self) -> None:
         """Called by Spark at the end of a task."""

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,13 @@ _GAUGES = {
     "milliseconds": "Milliseconds in which buckets were advanced, of all tasks.",
     "batch_milliseconds": "Milliseconds of the last micro-batch.",
 }
+_TOTALS = {
+    "events": "Events read since the stream was started.",
+    "matches": "Matches found since the stream was started.",
+    "late": "Events that arrived too late since the stream was started.",
+    "milliseconds": "Milliseconds in which buckets were advanced since the stream was started.",
+}
+"""What is also added up: a micro-batch may end between two looks at the newest counts."""
 
 
 def observed_columns(has_rules: bool) -> list[Column]:
@@ -132,8 +139,8 @@ def _moment(time_us: int) -> str:
     return (_EPOCH + timedelta(microseconds=time_us)).isoformat()
 
 
-def prometheus_text(counted: Iterable[StreamMetrics]) -> str:
-    """The counts in the text format of Prometheus.
+def prometheus_text(counted: Iterable[StreamMetrics], totals: Iterable[StreamMetrics] = ()) -> str:
+    """The counts of micro-batches, and those of whole streams, in the text format of Prometheus.
 
     >>> one = StreamMetrics("s", "cepheid", 3, "", 10, 2, 0, 5, None, 4, 900, 7, 80)
     >>> print(*prometheus_text([one]).splitlines()[3:6], sep="\\n")
@@ -141,16 +148,26 @@ def prometheus_text(counted: Iterable[StreamMetrics]) -> str:
     # TYPE cepheid_matches gauge
     cepheid_matches{stream="s",metrics="cepheid"} 2
     """
-    known = list(counted)
-    lines = []
+    newest, whole = list(counted), list(totals)
+    lines: list[str] = []
     for name, meaning in _GAUGES.items():
-        lines += [f"# HELP cepheid_{name} {meaning}", f"# TYPE cepheid_{name} gauge"]
-        for each in known:
-            value = _gauge(each, name)
-            if value is not None:
-                labels = f"stream={_label(each.stream)},metrics={_label(each.metrics)}"
-                lines.append(f"cepheid_{name}{{{labels}}} {value}")
+        lines += _metric(f"cepheid_{name}", "gauge", meaning, name, newest)
+    for name, meaning in _TOTALS.items() if whole else ():
+        lines += _metric(f"cepheid_{name}_total", "counter", meaning, name, whole)
     return "\n".join(lines) + "\n"
+
+
+def _metric(
+    shown: str, kind: str, meaning: str, name: str, counted: Iterable[StreamMetrics]
+) -> list[str]:
+    """The lines of one count of all streams."""
+    lines = [f"# HELP {shown} {meaning}", f"# TYPE {shown} {kind}"]
+    for each in counted:
+        value = _gauge(each, name)
+        if value is not None:
+            labels = f"stream={_label(each.stream)},metrics={_label(each.metrics)}"
+            lines.append(f"{shown}{{{labels}}} {value}")
+    return lines
 
 
 def _gauge(counted: StreamMetrics, name: str) -> float | int | None:
@@ -159,6 +176,10 @@ def _gauge(counted: StreamMetrics, name: str) -> float | int | None:
         return None if oldest is None else datetime.fromisoformat(oldest).timestamp()
     value: int = getattr(counted, name)
     return value
+
+
+def _sums(before: StreamMetrics, counted: StreamMetrics) -> dict[str, int]:
+    return {name: getattr(before, name) + getattr(counted, name) for name in _TOTALS}
 
 
 def _label(text: str) -> str:
@@ -170,8 +191,8 @@ class MetricsListener(StreamingQueryListener):
     """Writes the counts of every micro-batch to files, for all streams of a session.
 
     ``json_lines`` is a file to which a line is added for each query and micro-batch.
-    ``prometheus`` is a file that always has the newest counts of every stream, for the textfile
-    collector of Prometheus' node exporter.
+    ``prometheus`` is a file that always has the newest counts of every stream, and their sums
+    since it was started, for the textfile collector of Prometheus' node exporter.
 
     Example::
 
@@ -185,6 +206,7 @@ class MetricsListener(StreamingQueryListener):
         self._json_lines = None if json_lines is None else Path(json_lines)
         self._prometheus = None if prometheus is None else Path(prometheus)
         self._newest: dict[tuple[str, str, str], StreamMetrics] = {}
+        self._totals: dict[tuple[str, str, str], StreamMetrics] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
         """Called by Spark when a stream starts."""
@@ -196,7 +218,12 @@ class MetricsListener(StreamingQueryListener):
             with self._json_lines.open("a", encoding="utf-8") as file:
                 file.writelines(f"{each.to_json()}\n" for each in counted)
         run = str(event.progress.runId)
-        self._newest |= {(run, each.stream, each.metrics): each for each in counted}
+        for each in counted:
+            key = (run, each.stream, each.metrics)
+            self._newest[key] = each
+            before = self._totals.get(key)
+            sums = {} if before is None else _sums(before, each)
+            self._totals[key] = replace(each, **sums)
         if counted:
             self._write()
 
@@ -206,14 +233,16 @@ class MetricsListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Called by Spark when a stream ends; its counts are no longer shown."""
         run = str(event.runId)
-        self._newest = {key: each for key, each in self._newest.items() if key[0] != run}
+        for known in (self._newest, self._totals):
+            for key in [key for key in known if key[0] == run]:
+                del known[key]
         self._write()
 
     def _write(self) -> None:
         """Replace the file for Prometheus, so that a reader never sees a part of it."""
         if self._prometheus is None:
             return
-        text = prometheus_text(self._newest.values())
+        text = prometheus_text(self._newest.values(), self._totals.values())
         descriptor, beside = tempfile.mkstemp(dir=self._prometheus.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)

@@ -141,6 +141,8 @@ def bucketed(
     task: StreamTask, events: DataFrame, timing: Timing, emits_late: bool, metrics: str
 ) -> DataFrame:
     """The matches of a streaming DataFrame, by buckets of a key; without a key, by one bucket."""
+    if not isinstance(metrics, str) or not metrics:
+        raise OptionError(f"metrics is a name, such as 'thefts', not {metrics!r}")
     settings, key, rows = task.settings, task.key, task.rows
     relevant = events if rows is None else events.filter(rows)
     sent = events.columns if emits_late else settings.columns
@@ -206,7 +208,7 @@ def check_stream(events: DataFrame, time: str, late: str) -> None:
         kind = events.schema[time].dataType.simpleString()
         raise OptionError(
             f"the time column {time!r} of a stream must be a timestamp, for Spark's watermark, "
-            f"and is {kind}; convert it, for instance with F.timestamp_millis"
+            f"and is {kind}; convert it, for instance with F.to_timestamp or F.timestamp_millis"
         )
     provider = events.sparkSession.conf.get(_PROVIDER)
     if not str(provider).endswith(_ROCKSDB):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.errors import AnalysisException, PySparkTypeError
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkTypeError
 from pyspark.sql import DataFrame
 
 from cepheid.errors import OptionError, list_words
@@ -95,6 +95,8 @@ def _length_ms(events: DataFrame, time: str, name: str, length: Any) -> int | No
     try:
         marked = events.withWatermark(quoted(time), length)
         return int(marked.schema[time].metadata[_DELAY])
+    except IllegalArgumentException as error:
+        raise OptionError(f"{name} is a length of time, and {length!r} is negative") from error
     except (AnalysisException, PySparkTypeError) as error:
         if error.getCondition() not in ("CANNOT_PARSE_INTERVAL", "NOT_EXPECTED_TYPE"):
             raise
