@@ -14,6 +14,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -261,7 +262,9 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
     launcher = str(home / "bin" / "spark-class")
     environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment["SPARK_NO_DAEMONIZE"] = "1"
-    port = random.SystemRandom().randrange(20_000, 30_000)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     address = f"spark://127.0.0.1:{port}"
     master = ["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
     worker = ["worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1500m"]

@@ -173,7 +173,8 @@ def test_the_matches_are_those_of_a_local_run(
         assert job.stdout is not None
         assert job.stdout.readline() == "running\n", log.read_text()[-3000:]
         if killed:
-            time.sleep(5)
+            wait_until(lambda: bool(executors(job.pid)) or job.poll() is not None, log)
+            time.sleep(2)  # in the middle of its tasks
             victims = executors(job.pid)
             assert victims, "no executor of the job is running"
             os.kill(victims[0], signal.SIGKILL)

@@ -15,7 +15,7 @@ from benchmarks.stream_faults import kill_drivers, write_files
 from spark.random_rules import random_rule
 from spark.test_rule_buckets import as_text, in_milliseconds, without_ids
 from spark.test_rules import local_alerts, spark_alerts
-from spark.test_streams import COLUMNS, Feed, readings
+from spark.test_streams import COLUMNS, Feed, micro_batches, readings
 
 import cepheid as cep
 
@@ -101,7 +101,7 @@ def test_rules_change_while_the_stream_runs(rocksdb: SparkSession, tmp_path: Pat
             feed.put(part)
             running.processAllAvailable()
             expected += local_alerts(local.feed(part))
-        progress = list(running.recentProgress)
+        progress = micro_batches(running)
     finally:
         running.stop()
     expected += local_alerts(local.advance(table["ts"][-1].as_py()))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
 
 import pytest
 from typer.testing import CliRunner
@@ -80,6 +81,24 @@ def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
         second.wait()
     assert [json.loads(line)["id"] for line in found.splitlines()] == [8]
     assert "all events have been read" in (tmp_path / "said").read_text()
+
+
+def test_a_micro_batch_is_shown_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pause, Spark has the progress of a micro-batch that has not run yet."""
+    said: list[str] = []
+    monkeypatch.setattr(streaming, "say", said.append)
+    running = MagicMock(recentProgress=[])
+    shown = -1
+    for number, counts in ((0, {"matches": 1, "late": 0}), (1, {}), (1, {"matches": 2, "late": 0})):
+        known = {"cepheid": counts} if counts else {}
+        running.recentProgress.append(
+            MagicMock(batchId=number, observedMetrics=known, numInputRows=3, eventTime={})
+        )
+        shown = streaming._show_progress(running, shown)
+    assert [line.partition(", 0 late")[0] for line in said] == [
+        "batch 0: 3 events, 1 match",
+        "batch 1: 3 events, 2 matches",
+    ]
 
 
 @pytest.mark.usefixtures("stream_command")

@@ -72,9 +72,14 @@ class Feed:
         )
         try:
             running.processAllAvailable()
-            return list(running.recentProgress)
+            return micro_batches(running)
         finally:
             running.stop()
+
+
+def micro_batches(running: Any) -> list[Any]:
+    """The progress of each micro-batch. Spark adds that of looking in vain for ten seconds."""
+    return [each for each in running.recentProgress if each.observedMetrics]
 
 
 def readings(*rows: tuple[float, str, int, int]) -> pa.Table:

@@ -277,9 +277,13 @@ def _follow(running: StreamingQuery, interrupt: _Interrupt) -> None:
 
 
 def _show_progress(running: StreamingQuery, shown: int) -> int:
-    """Show the micro-batches after ``shown``; returns the number of the last one."""
+    """Show the micro-batches after ``shown``; returns the number of the last one.
+
+    After ten seconds without events, Spark also tells of the next one, which has not run yet. That
+    has no counts.
+    """
     for progress in running.recentProgress:
-        if progress.batchId > shown:
+        if progress.batchId > shown and progress.observedMetrics:
             shown = progress.batchId
             say(progress_line(progress))
     return shown

@@ -77,10 +77,10 @@ class BucketOperator(StatefulProcessor):
     ) -> Iterator[Row]:
         """Called by Spark for each bucket: all know the newest time, and some have new events."""
         came = sorted(rows, key=attrgetter("part"))
-        if key[0] == GUARD:
-            self._store.guard()
-            return
         with own_errors():
+            if key[0] == GUARD:
+                self._store.guard()
+                return
             begun = monotonic()
             blobs = [bytes(row.data) for row in came if row.data is not None]
             before = ticks_of(timerValues.getCurrentWatermarkInMs())
