@@ -222,7 +222,7 @@ class MetricsListener(StreamingQueryListener):
             key = (run, each.stream, each.metrics)
             self._newest[key] = each
             before = self._totals.get(key)
-            sums = {} if before is None else _sums(before, each)
+            sums: dict[str, Any] = {} if before is None else _sums(before, each)
             self._totals[key] = replace(each, **sums)
         if counted:
             self._write()

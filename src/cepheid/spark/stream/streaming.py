@@ -141,7 +141,7 @@ def bucketed(
     task: StreamTask, events: DataFrame, timing: Timing, emits_late: bool, metrics: str
 ) -> DataFrame:
     """The matches of a streaming DataFrame, by buckets of a key; without a key, by one bucket."""
-    if not isinstance(metrics, str) or not metrics:
+    if not isinstance(metrics, str):
         raise OptionError(f"metrics is a name, such as 'thefts', not {metrics!r}")
     settings, key, rows = task.settings, task.key, task.rows
     relevant = events if rows is None else events.filter(rows)
