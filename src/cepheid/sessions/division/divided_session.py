@@ -1,7 +1,7 @@
 """A session whose partitions are divided among threads.
 
-Each thread has a session of its own, which reads the events of its partitions from memory that all
-of them share. Every session is told the time of the newest event, also if another one reads it. So
+Each thread has its own session, which reads the events of its partitions from memory that all of
+them share. Every session is told the time of the newest event, also if another one reads it. So
 the matches are those of one session that reads all events.
 """
 
@@ -21,6 +21,7 @@ from cepheid.engines.base.retained import Retained
 from cepheid.errors import warn
 from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.events.events import Events
+from cepheid.events.time_axis import earliest, latest_of_all
 from cepheid.matches.bindings import Bindings, joined_bindings
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, summed_metrics
@@ -242,21 +243,17 @@ class DividedSession(QuerySession):
     @property
     def waiting_until(self) -> int | None:
         """The earliest end of the matches that were found but not reported yet."""
-        return min(self._known("waiting_until"), default=None)
+        return earliest(session.waiting_until for session in self._sessions)
 
     @property
     def next_completion(self) -> int | None:
         """The earliest time that completes a match without another event; None if none does."""
-        return min(self._known("next_completion"), default=None)
+        return earliest(session.next_completion for session in self._sessions)
 
     @property
     def evicted_from(self) -> int | None:
         """The time from which no event fed so far matters; None if there is no such time."""
-        return max(self._known("evicted_from"), default=None)
-
-    def _known(self, name: str) -> list[int]:
-        found = (getattr(session, name) for session in self._sessions)
-        return [each for each in found if each is not None]
+        return latest_of_all(session.evicted_from for session in self._sessions)
 
     def snapshot_parts(self) -> Parts:
         """The snapshots of all sessions, with the header of the first one."""
