@@ -16,6 +16,7 @@ def test_the_demo_shows_question_query_matches_and_time_of_every_scenario(run):
         assert scenario.question in outcome.out
         for line in scenario.query.splitlines():
             assert line in outcome.out
+        assert f"The first of {scenario.default_count:,} events:" in outcome.out
         assert f"among {scenario.default_count:,} events in " in outcome.out
     assert "9 matches among 900 events" in outcome.out
     assert "T00184  steak" in outcome.out

@@ -34,6 +34,12 @@ const showTimeline = (data) => {
     return made;
   };
 
+  const dotOf = (name) => {
+    const dot = element("i");
+    dot.style.background = colourOf[name];
+    return dot;
+  };
+
   // A match gets the first lane that is free when it starts.
   const laneOf = [];
   const freeFrom = [];
@@ -149,7 +155,7 @@ const showTimeline = (data) => {
     for (const event of match.events.slice(0, most)) {
       const row = element("tr");
       const variable = element("td", event.variable);
-      variable.style.color = colourOf[event.variable];
+      variable.prepend(dotOf(event.variable));
       row.append(variable, element("td", shownTime(event.time)), element("td", event.type));
       for (const name of names) row.append(element("td", shownValue(event.values[name])));
       table.append(row);
@@ -234,9 +240,7 @@ const showTimeline = (data) => {
   legend.replaceChildren();
   for (const name of data.variables) {
     const item = element("span", name);
-    const dot = element("i");
-    dot.style.background = colourOf[name];
-    item.prepend(dot);
+    item.prepend(dotOf(name));
     legend.append(item);
   }
   const shown = data.matches.length;

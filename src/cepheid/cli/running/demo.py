@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.rule import Rule
+from rich.table import Table
 from rich.theme import Theme
 
 import cepheid as cep
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 10
 """The number of matches shown for each scenario."""
+EVENT_ROWS = 3
+"""The number of events shown for each scenario."""
 
 
 class _QueryHighlighter(RegexHighlighter):
@@ -59,15 +62,18 @@ def run_demo(name: str | None = None, master: str | None = None) -> None:
     """Run one scenario or all, in this process or on Spark, and print the results."""
     console = PipedConsole(theme=_THEME, highlight=False)
     chosen = SCENARIOS if name is None else (scenario(name),)
-    with _progress() as progress, _started(master, progress) as spark:
-        answer = _locally if spark is None else partial(_on_spark, spark)
+    with _progress() as progress, _spark_when_needed(master, progress) as start:
         for number, each in enumerate(chosen, start=1):
             if number > 1:
                 console.print()
-            _show(each, number, len(chosen), console, progress, answer)
+            title = each.title if name is not None else f"{number} of {len(chosen)}: {each.title}"
+            _introduce(each, title, console)
+            _show(
+                each, console, progress, _locally if start is None else partial(_on_spark, start())
+            )
         if name is None:
             console.print()
-            show_clause(console, spark)
+            show_clause(console, None if start is None else start())
     if name is None:
         for show in (show_rules, write_report):
             console.print()
@@ -80,16 +86,27 @@ Answer = Callable[[cep.CompiledQuery, pa.Table], Sequence[Match]]
 """Runs a query over events."""
 
 
-def _show(
-    each: Scenario, number: int, count: int, console: Console, progress: Progress, answer: Answer
-) -> None:
-    title = each.title if count == 1 else f"{number} of {count}: {each.title}"
+def _introduce(each: Scenario, title: str, console: Console) -> None:
     console.print(Rule(title, align="left"))
     console.print()
     console.print(each.question, style="bold")
     console.print()
+    console.print(f"The first of {plural(each.default_count, 'event')}:")
+    console.print(_first_rows(each.events()))
+    console.print()
     console.print(_QueryHighlighter()(each.query.rstrip()))
     console.print()
+
+
+def _first_rows(events: pa.Table) -> Table:
+    table = Table(*events.column_names, box=None, pad_edge=False)
+    for row in events.slice(0, EVENT_ROWS).to_pylist():
+        shown = {**row, "ts": row["ts"].isoformat(" ", "milliseconds")}
+        table.add_row(*("" if value is None else str(value) for value in shown.values()))
+    return table
+
+
+def _show(each: Scenario, console: Console, progress: Progress, answer: Answer) -> None:
     query, events = sase_query(each.query), each.events()
     task = progress.add_task(f"Matching {plural(len(events), 'event')}", total=None)
     started = time.perf_counter()
@@ -108,20 +125,29 @@ def _show(
 
 
 @contextmanager
-def _started(master: str | None, progress: Progress) -> Iterator[SparkSession | None]:
-    """Spark with this master; None without one."""
+def _spark_when_needed(
+    master: str | None, progress: Progress
+) -> Iterator[Callable[[], SparkSession] | None]:
+    """What starts Spark with this master, once; None without one."""
     if master is None:
         yield None
         return
-    from cepheid.cli.spark.spark_run import start_spark
+    started: list[SparkSession] = []
 
-    task = progress.add_task("Starting Spark", total=None)
-    spark = start_spark(master)
-    progress.remove_task(task)
+    def start() -> SparkSession:
+        if not started:
+            from cepheid.cli.spark.spark_run import start_spark
+
+            task = progress.add_task("Starting Spark", total=None)
+            started.append(start_spark(master))
+            progress.remove_task(task)
+        return started[0]
+
     try:
-        yield spark
+        yield start
     finally:
-        spark.stop()
+        for spark in started:
+            spark.stop()
 
 
 def _locally(query: cep.CompiledQuery, events: pa.Table) -> Sequence[Match]:
