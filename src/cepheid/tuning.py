@@ -88,6 +88,7 @@ class Tuning:
     # Row patterns
     mask_rows: int = 1 << 16  # rows whose conditions are computed together, in the cache
     first_frames: int = 1_024  # of the stack of a search, and of what it writes
+    alike_rows: int = 1_000  # which rows are alike is found out for tables of so many
     first_memo_rows: int = 1_024  # rows in the memo of failures; a power of two
     memo_words: int = 1 << 24  # the most words of the memo by rows: 64 states in a word
     memo_entries: int = 1 << 20  # the most entries of the memo by keys; a power of two

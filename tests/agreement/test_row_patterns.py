@@ -222,7 +222,9 @@ def check(clause: str, table: pa.Table, sizes: dict[str, float]) -> None:
         assert found == expected, clause
 
 
-SIZES = st.sampled_from([{}, {"first_frames": 1, "first_memo_rows": 2, "mask_rows": 3}])
+SIZES = st.sampled_from(
+    [{}, {"first_frames": 1, "first_memo_rows": 2, "mask_rows": 3, "alike_rows": 0}]
+)
 
 
 @settings(suppress_health_check=list(HealthCheck))

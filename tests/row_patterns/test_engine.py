@@ -1,10 +1,13 @@
 """The engine ``row_pattern``: when it runs, what it says, and that no failure is walked twice."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cepheid as cep
 from cepheid.errors import EvaluationError, LimitError, OptionError
+from cepheid.row_patterns.compiled.alike import alike_rows
+from cepheid.tuning import tuned
 
 TABLE = {"t": list(range(300)), "x": [n % 7 for n in range(300)]}
 
@@ -22,6 +25,34 @@ def test_what_has_failed_is_not_tried_again(pattern):
     assert never.count(TABLE, max_steps=3_000) == 0
     with pytest.raises(LimitError, match="Most of them are for the variable A"):
         never.count(TABLE, max_steps=3_000, evaluation="reference")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["A Z* B", "A (Y | Z)* B", "A Z*? B C", "A Z* C Z* B", "A Z* (B | C Z* B)"]
+)
+def test_what_has_failed_with_a_row_fails_with_all_rows_like_it(pattern):
+    rows = {"t": list(range(30_000)), "x": [n % 7 for n in range(30_000)]}
+    never = query(pattern, "B AS x = A.x + 100" + ", C AS x < A.x" * ("C" in pattern))
+    assert never.count(rows, evaluation="row_pattern") == 0
+
+
+def test_rows_are_alike_if_all_that_is_read_is_the_same():
+    x = np.array([1, 1, 2, 1, 1, 1, 2, 1])
+    is_known = np.array([1, 0, 1, 1, 1, 1, 1, 1], np.uint8)
+    offsets = np.array([0, 4, 8])
+    with tuned(alike_rows=0):
+        assert alike_rows([(0, 0)], [(x, None)], offsets).tolist() == [0, 0, 1, 0, 0, 0, 1, 0]
+        assert alike_rows([(0, 0)], [(x, is_known)], offsets).tolist() == [0, 1, 2, 0, 0, 0, 2, 0]
+        two = [(np.tile(x, 2), None), (np.tile(x, 2), np.tile(is_known, 2))]
+        both = alike_rows([(0, -1), (1, 0)], two, np.array([0, 4, 8, 12, 16]))
+    # The row before has nothing, 1, 1, 2 in each partition.
+    assert both.tolist() == 2 * [0, 1, 2, 3, 0, 4, 2, 3]
+
+
+def test_rows_of_which_few_are_alike_are_not_compared():
+    with tuned(alike_rows=0):
+        assert not len(alike_rows([(0, 0)], [(np.arange(9), None)], np.array([0, 9])))
+        assert not len(alike_rows([], [], np.array([0, 9])))
 
 
 def test_a_sum_over_chosen_rows_ends_with_an_error():

@@ -63,7 +63,8 @@ def test_batches_give_the_same_as_the_whole(text, table, data):
         with pytest.raises(EvaluationError, match="AFTER MATCH SKIP"):
             chunked(query, table, data)
         return
-    with tuned(waiting_rows=data.draw(st.sampled_from([0, 1_000]), "rows that wait")):
+    few = data.draw(st.sampled_from([0, 1_000]), "rows that wait, and that are compared")
+    with tuned(waiting_rows=few, alike_rows=few):
         assert answers(chunked(query, table, data)) == answers([whole])
 
 

@@ -17,6 +17,8 @@ from cepheid.tuning import tuning
 
 _FIRST_LABELS = 1 << 24
 """The most labels for which there is room before the search."""
+_FILLER_ENTRIES = 1 << 10
+"""Failures of each filler that are kept, if rows may look alike; a power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Matcher:
         progress[layout.MEMO_MOST] = max(sizes.memo_words // words, 1)
         progress[layout.KEYED_MOST] = sizes.memo_entries
         is_labelled = len(program.label_codes) > 0
+        entries = _FILLER_ENTRIES if len(program.alike) else 1
         width = int(
             (program.variables["slots_high"] - program.variables["slots_low"]).max(initial=0)
         )
@@ -84,13 +87,14 @@ class Matcher:
             tests=int64s(len(program.variables)),
             plain=zeros((sizes.first_memo_rows, words), np.int64),
             keyed=zeros((sizes.first_memo_rows, 4 + layout.MAX_KEYS), np.int64),
-            failed=zeros((states, 3 + layout.MAX_KEYS), np.int64),
+            failed=zeros((states * entries, 3 + layout.MAX_KEYS), np.int64),
             counts=int64s(groups),
             slots=int64s(layout.FIRST_SLOT + width),
             slot_known=int64s(layout.FIRST_SLOT + width),
             path=int64s(len(rows.masks) if is_labelled else 0),
             key=int64s(1 + layout.MAX_KEYS),
         )
+        self._search.failed[:] = layout.NONE
         self._grow_groups(sizes.first_frames if groups else 0)
         # Zeros take no memory before they are written, but they are charged.
         count = min(len(rows.masks), _FIRST_LABELS)

@@ -127,6 +127,7 @@ class Program(NamedTuple):
     members: Int64s = no_rows(np.int64)  # groups of the variables
     group_folds: Int64s = no_rows(np.int64)  # the folds of group g are those from [g] to [g + 1]
     label_codes: Int64s = no_rows(np.int64)  # what CLASSIFIER() gives for each variable
+    alike: Int64s = no_rows(np.int64)  # the same for rows that predicates cannot tell apart
     skip: int = 0
     skip_to: int = 0  # the bits of the variables to skip to
     max_steps: int = 0
@@ -162,7 +163,9 @@ class Search(NamedTuple):
     tests: Int64s = no_rows(np.int64)  # how often each variable was tested
     plain: Int64s = no_rows(np.int64, 2)  # bits: the state fails at the row
     keyed: Int64s = no_rows(np.int64, 2)  # generation, state, row, keys
-    failed: Int64s = no_rows(np.int64, 2)  # of a filler: the first failing row, start, keys
+    failed: Int64s = no_rows(
+        np.int64, 2
+    )  # of fillers: the first failing row, start, partition, keys
     counts: Int64s = no_rows(np.int64)  # rows of each group
     groups: Int64s = no_rows(np.int64, 2)  # the rows of each group
     values: Int64s = no_rows(np.int64, 2)  # of each fold, with each row of its group

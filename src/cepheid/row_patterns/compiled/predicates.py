@@ -99,7 +99,8 @@ class _RowWriter(PredicateWriter):
 class Predicates:
     """All predicates of a clause.
 
-    ``columns`` are the operands that they read, over one row each.
+    ``columns`` are the operands that they read, over one row each. ``matched_reads`` has the
+    columns that they read at rows of variables, and how far from these rows.
     """
 
     def __init__(self, clause: rows.Clause, kind_of: Callable[[Any], Kind]) -> None:
@@ -108,6 +109,7 @@ class Predicates:
         self._all = clause.members()[None]
         self._writer = _RowWriter(Schema({}))
         self.columns: list[tuple[Any, Kind]] = []
+        self.matched_reads: set[tuple[int, int]] = set()
         self.by_variable: dict[str, VariablePredicates] = {}
 
     @property
@@ -215,6 +217,8 @@ class _Resolver:
             known = _both(known, f"{start} <= {place} <= event")
             return self._read_at(self._predicates.column(LABELS)[0], Kind.STRING, place, known)
         column, kind = self._predicates.column(leaf.operand)
+        if leaf.row.function != "CURRENT" and leaf.row.group is not None:
+            self._predicates.matched_reads.add((column, leaf.row.distance))
         return self._read_at(column, kind, place, known)
 
     def _read_at(self, column: int, kind: Kind, place: str, known: str) -> Value:

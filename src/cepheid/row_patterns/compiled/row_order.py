@@ -109,10 +109,10 @@ def _partitions(keys: Sequence[pa.Array]) -> tuple[Codes, Int64s]:
     """The number of the partition of each row, and where each partition is to begin and end."""
     if not keys:
         return np.empty(0, np.int32), np.zeros(1, np.int64)
-    codes, count = _numbered(keys[0])
+    codes, count = numbered(keys[0])
     for key in keys[1:]:
-        more, times = _numbered(key)
-        codes, count = _numbered(from_numpy(codes.astype(np.int64) * times + more))
+        more, times = numbered(key)
+        codes, count = numbered(from_numpy(codes.astype(np.int64) * times + more))
     sizes = np.zeros(count, np.int64)
     if _is_small(len(codes)):
         sizes += np.bincount(codes)
@@ -123,7 +123,7 @@ def _partitions(keys: Sequence[pa.Array]) -> tuple[Codes, Int64s]:
     return codes, np.concatenate(([0], np.cumsum(sizes)))
 
 
-def _numbered(key: pa.Array) -> tuple[Codes, int]:
+def numbered(key: pa.Array) -> tuple[Codes, int]:
     """The number of each value, in the order in which they first occur, and how many there are."""
     if not _is_small(len(key)) and (arrow.is_signed_integer(key.type) or arrow.is_date32(key.type)):
         narrow = key.view(pa.int32()) if arrow.is_date32(key.type) else key

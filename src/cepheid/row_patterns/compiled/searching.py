@@ -20,6 +20,7 @@ from cepheid.errors import EvaluationError, LimitError
 from cepheid.events.arrays import Int64s, address_of
 from cepheid.events.columns.arrow_arrays import one_array, to_numpy
 from cepheid.events.columns.encoding import writable
+from cepheid.row_patterns.compiled.alike import Numbers, alike_rows
 from cepheid.row_patterns.compiled.encoding import filled, plain, ranked, ranks
 from cepheid.row_patterns.compiled.leaves import LeavesOf, reads_labels
 from cepheid.row_patterns.compiled.plan import Plan
@@ -27,7 +28,6 @@ from cepheid.row_patterns.compiled.sorted_table import LocalTest, SortedTable
 from cepheid.row_patterns.run_errors import no_target, too_long
 from cepheid.schema import Kind
 
-Numbers = npt.NDArray[Any]
 Window = tuple[Int64s, npt.NDArray[np.bool_], int]
 """The time of each row, whether it is known, and the ticks of WITHIN."""
 
@@ -90,6 +90,8 @@ class Searching:
         if plan.predicates.source is not None:
             program = program._replace(predicate=predicate_address(plan.predicates.source))
             context = self._context(columns)
+            reads = sorted(plan.predicates.matched_reads)
+            program = program._replace(alike=alike_rows(reads, columns, table.offsets))
         if plan.sees_labels:
             program = program._replace(label_codes=self._codes(plan.variables))
         rows = SortedRows(

@@ -3,7 +3,7 @@
 A failure of a *plain* state depends on the row alone. It is a bit, valid for all searches. A
 failure of a *keyed* state also depends on what the predicates to come can see. Where WITHIN is the
 reason, a failure depends on the start as well. A *filler*, whose loop takes every row, fails from
-a row on: one row is stored.
+a row on: one row is stored, in a table whose entries replace each other.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from cepheid.engines.row_pattern.layout import (
     NO_MEMO,
     NONE,
     NUMBER,
+    PARTITION,
     PLAIN,
     START,
     START_ROW,
@@ -31,8 +32,9 @@ from cepheid.jit.decorators import helper, inlined
 
 MEMO_AFTER = 32
 """A shorter search is repeated faster than its failures are stored."""
+_PROBES = 8
 _STATE, _ROW, _KEYS = 1, 2, 3
-_LOW, _VALID_FOR, _FILLER_KEYS = 0, 1, 2
+_LOW, _VALID_FOR, _OF_PARTITION, _FILLER_KEYS = 0, 1, 2, 3
 
 
 @inlined
@@ -51,7 +53,8 @@ def fill_key(program, search, state):
     for each in range(program.states[state].keys_low, program.states[state].keys_high):
         slot = program.keys[each]
         if slot.kind == FIRST_ROW or slot.kind == LAST_ROW:
-            key[size] = row_of(search, slot.kind, slot.group, slot.argument)
+            row = row_of(search, slot.kind, slot.group, slot.argument)
+            key[size] = program.alike[row] if row >= 0 and len(program.alike) else row
         elif slot.kind == COUNT:
             key[size] = search.counts[slot.group]
         elif slot.kind == START:
@@ -72,15 +75,20 @@ def fill_key(program, search, state):
 
 
 @helper
-def keyed_place(search, state, row, size):
-    """The index of an entry of the keyed memo, or of the free one where it belongs."""
-    keyed, key, generation = search.keyed, search.key, search.progress[GENERATION]
-    code = state * 0x9E3779B97F4A7C1 + row
+def mixed(key, size, code):
+    """A hash of a number and the words of a key."""
     for word in range(size):
         code = (code ^ (code >> 29)) * 0x2545F4914F6CDD1D + key[word]
     code = (code ^ (code >> 32)) * 0x9E3779B97F4A7C1
+    return code ^ (code >> 31)
+
+
+@helper
+def keyed_place(search, state, row, size):
+    """The index of an entry of the keyed memo, or of the free one where it belongs."""
+    keyed, key, generation = search.keyed, search.key, search.progress[GENERATION]
     last = keyed.shape[0] - 1
-    place = (code ^ (code >> 31)) & last
+    place = mixed(key, size, state * 0x9E3779B97F4A7C1 + row) & last
     while keyed[place, 0] == generation:
         is_same = keyed[place, _STATE] == state and keyed[place, _ROW] == row
         for word in range(size):
@@ -118,18 +126,44 @@ def fill_dirty_key(program, search, state):
 
 
 @helper
-def failed_from(program, search, state):
-    """The row from which on a filler is known to fail; -1: none. Marks what is due to WITHIN."""
+def filler_place(program, search, state, size):
+    """The index of the entry of a filler with the words of the key, or of the one to replace."""
+    failed, partition = search.failed, search.progress[PARTITION]
+    entries = len(failed) // len(program.states)
+    home = mixed(search.key, size, 0) & (entries - 1)
+    for probe in range(min(entries, _PROBES)):
+        place = state * entries + ((home + probe) & (entries - 1))
+        is_same = failed[place, _OF_PARTITION] == partition
+        if not is_same:
+            return place
+        for word in range(size):
+            is_same = is_same and failed[place, _FILLER_KEYS + word] == search.key[word]
+        if is_same:
+            return place
+    return state * entries + home
+
+
+@helper
+def filler_failure(program, search, state):
+    """The index of the entry of a failure of a filler, or -1."""
     failed, progress = search.failed, search.progress
-    if failed[state, _LOW] < 0:
+    size = fill_key(program, search, state)
+    place = filler_place(program, search, state, size)
+    if failed[place, _OF_PARTITION] != progress[PARTITION]:
         return NONE
-    valid_for = failed[state, _VALID_FOR]
+    valid_for = failed[place, _VALID_FOR]
     if valid_for != NONE and valid_for != progress[START_ROW]:
         return NONE
-    for word in range(fill_key(program, search, state)):
-        if failed[state, _FILLER_KEYS + word] != search.key[word]:
+    for word in range(size):
+        if failed[place, _FILLER_KEYS + word] != search.key[word]:
             return NONE
-    return failed[state, _LOW]
+    return place
+
+
+@inlined
+def failed_from(search, place):
+    """The row from which on a filler fails, and whether this is due to WITHIN."""
+    return search.failed[place, _LOW], search.failed[place, _VALID_FOR] != NONE
 
 
 @inlined
@@ -144,10 +178,13 @@ def is_plain_failed(search, state, row):
 @helper
 def is_filler_failed(program, search, state, row, depth):
     """As :func:`is_failed`, for a filler."""
-    known = failed_from(program, search, state)
-    if known < 0 or row < known:
+    place = filler_failure(program, search, state)
+    if place == NONE:
         return False
-    if search.failed[state, _VALID_FOR] != NONE:
+    first, is_dirty = failed_from(search, place)
+    if row < first:
+        return False
+    if is_dirty:
         search.progress[DIRTY] = depth
     return True
 
@@ -194,11 +231,14 @@ def store_plain(search, state, low, high):
 @helper
 def store_filler(program, search, frame, is_dirty):
     """Remember that a filler fails from the row of a frame on."""
-    state = frame.state
-    search.failed[state, _LOW] = frame.row
-    search.failed[state, _VALID_FOR] = search.progress[START_ROW] if is_dirty else NONE
-    for word in range(fill_key(program, search, state)):
-        search.failed[state, _FILLER_KEYS + word] = search.key[word]
+    failed, progress = search.failed, search.progress
+    size = fill_key(program, search, frame.state)
+    place = filler_place(program, search, frame.state, size)
+    failed[place, _LOW] = frame.row
+    failed[place, _VALID_FOR] = progress[START_ROW] if is_dirty else NONE
+    failed[place, _OF_PARTITION] = progress[PARTITION]
+    for word in range(size):
+        failed[place, _FILLER_KEYS + word] = search.key[word]
 
 
 @helper

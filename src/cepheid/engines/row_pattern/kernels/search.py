@@ -17,6 +17,7 @@ from cepheid.engines.row_pattern.kernels.matched_rows import (
 from cepheid.engines.row_pattern.kernels.memo import (
     MEMO_AFTER,
     failed_from,
+    filler_failure,
     is_failed,
     is_plain_failed,
     move_plain,
@@ -147,11 +148,13 @@ def _enter(program, rows, search, state, row, span):
     if described.loop != NONE:
         if described.is_filler != 0:
             top = limit
-            failing = failed_from(program, search, state)
-            if failing >= 0 and failing - 1 < top:
-                top = failing - 1
-                if search.failed[state, 1] != NONE:
-                    progress[DIRTY] = depth + 1
+            place = filler_failure(program, search, state)
+            if place != NONE:
+                failing, is_dirty = failed_from(search, place)
+                if failing - 1 < top:
+                    top = failing - 1
+                    if is_dirty:
+                        progress[DIRTY] = depth + 1
             if described.is_bounded != 0:
                 top = _bounded(program, rows, search, state, row, top, low, high)
         else:
@@ -331,8 +334,6 @@ def _begin_partition(rows, search):
     if partition < len(rows.first):
         progress[START_ROW] = rows.first[partition]
         progress[MATCH_NUMBER] = rows.numbers[partition]
-    for state in range(len(search.failed)):
-        search.failed[state, 0] = NONE
 
 
 @kernel(I64(type_of(Program), type_of(SortedRows), type_of(Search), type_of(Output), I64S))
