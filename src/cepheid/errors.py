@@ -125,6 +125,10 @@ class EvaluationError(CepheidError):
     """The requested evaluation cannot run the query; the message says why."""
 
 
+class Refused(CepheidError):
+    """A Sigma rule that has no query; the message says why."""
+
+
 class SnapshotError(CepheidError):
     """The state of a session cannot be restored."""
 

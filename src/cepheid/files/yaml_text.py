@@ -1,8 +1,9 @@
-"""Texts in YAML, whoever wrote them: nesting and what aliases repeat are limited."""
+"""Texts and files in YAML, whoever wrote them: nesting and what aliases repeat are limited."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -88,3 +89,18 @@ def _read(text: str, what: str, read: Callable[[_Loader], Any]) -> Any:
         raise OptionError(f"{what} not YAML: values are nested too deeply") from None
     except _FAILURES as error:
         raise OptionError(f"{what} not YAML: {' '.join(str(error).split())}") from None
+
+
+def read_documents(path: Path) -> list[Any]:
+    """The documents of a YAML file.
+
+    Raises:
+        OptionError: the file cannot be read, or is not YAML.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise OptionError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"cannot read {str(path)!r}: it is not UTF-8 text") from None
+    return load_all(text, f"{path.name} is")

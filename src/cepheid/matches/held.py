@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cepheid.budget import Budget, OverBudget
@@ -74,4 +74,27 @@ def over_budget(budget: Budget, query: ast.Query, variable: str | None = None) -
     return LimitError(
         f"the query needs more than the memory limit of {budget.limit_text}: {cause}; "
         f"{list_words(helps, 'or')} needs less, and max_memory allows more"
+    )
+
+
+def too_many_matches(
+    limit: int, components: Sequence[ast.Component], strategy: ast.SelectionStrategy
+) -> LimitError:
+    """The error for more matches than allowed: what multiplies them, and what helps."""
+    lists = [print_pattern(each) for each in components if each.is_kleene]
+    fewer = ["a shorter window", "an equivalence test such as [id]", "another condition"]
+    if strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
+        choice = "combination of events in the window"
+        if lists:
+            choice = f"choice of events for '{lists[0]}'"
+        cause = f"every {choice} is a match of its own"
+        fewer.append("skip_till_next_match")
+    elif lists:
+        cause = f"every place where '{lists[0]}' can begin or end makes a match of its own"
+    else:
+        cause = "every event that can be the first begins a match of its own"
+    advice = list_words([*fewer, "output='non_overlapping'"], "or")
+    return LimitError(
+        f"there are more than {limit} matches: {cause}; {advice} makes them fewer, and max_matches "
+        "allows more"
     )

@@ -14,7 +14,6 @@ from cepheid.codegen.sequences import compile_negation
 from cepheid.engines.base.engine import Chunk, EngineTask, Restored
 from cepheid.engines.base.event_batch import Bools
 from cepheid.engines.base.layout import Closing
-from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.retained import Retained
 from cepheid.events.arrays import Int64s, int64s, padded
 from cepheid.events.columns.string_codes import StringCodes
@@ -22,7 +21,7 @@ from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, no_matches
-from cepheid.matches.held import charge_matches, over_budget
+from cepheid.matches.held import charge_matches, over_budget, too_many_matches
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.matches.stored import load_matches, store_matches
 from cepheid.planning.registry import evaluation_named

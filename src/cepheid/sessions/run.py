@@ -12,11 +12,11 @@ import numpy as np
 
 from cepheid.analysis.needs import warn_of_absent_types
 from cepheid.analysis.rewriting.kept_apart import kept_apart
-from cepheid.engines.base.limits import too_many_matches
 from cepheid.errors import OptionError, list_words
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.matches.bindings import joined_bindings
+from cepheid.matches.held import too_many_matches
 from cepheid.matches.match_stream import MatchStream, Running
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.mode import COMPRESSED

@@ -15,11 +15,11 @@ from sigma.correlations import (
 )
 from sigma.rule import SigmaRule
 
+from cepheid.errors import Refused
 from cepheid.sigma.detections import Detections, literal
 from cepheid.sigma.logic import Condition, Joined, Test, any_of, conjuncts
 from cepheid.sigma.mapping import LogMapping
 from cepheid.sigma.naming import Variables, type_name
-from cepheid.sigma.refused import Refused
 
 AnyRule = SigmaRule | SigmaCorrelationRule
 

@@ -23,9 +23,9 @@ from sigma.correlations import (
     SigmaRuleReference,
 )
 
+from cepheid.errors import Refused
 from cepheid.sigma.correlation_parts import AnyRule, Part, Parts, duration, least_count
 from cepheid.sigma.mapping import Column, LogMapping
-from cepheid.sigma.refused import Refused
 
 MOST_ORDERS = 120
 """The number of sequences of one correlation: each is compiled."""

@@ -32,11 +32,11 @@ from sigma.types import (
     SpecialChars,
 )
 
+from cepheid.errors import Refused
 from cepheid.functions import find_function
 from cepheid.schema import Kind
 from cepheid.sigma.logic import Condition, Equality, Joined, Negation, Test, any_of
 from cepheid.sigma.mapping import Column, LogMapping
-from cepheid.sigma.refused import Refused
 
 _COMPARED = {
     CompareOperators.LT: "<",

@@ -11,11 +11,10 @@ from typing import Any
 from sigma.exceptions import SigmaError
 from sigma.rule import SigmaDetection, SigmaLogSource
 
-from cepheid.errors import OptionError, did_you_mean, list_words
+from cepheid.errors import OptionError, Refused, did_you_mean, list_words
+from cepheid.files.yaml_text import read_documents
 from cepheid.language.printer import print_attribute
 from cepheid.schema import Kind
-from cepheid.sigma.refused import Refused
-from cepheid.sigma.yaml_files import read_documents
 from cepheid.visible import said
 
 _KINDS = {each.name.lower(): each for each in (Kind.STRING, Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN)}

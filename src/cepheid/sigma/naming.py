@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from cepheid.errors import Refused
 from cepheid.language.parser import KEYWORDS, STRATEGIES
-from cepheid.sigma.refused import Refused
 
 _RESERVED = {each.casefold() for each in (*KEYWORDS, *STRATEGIES)}
 _TYPE = re.compile(r"[^\W\d]\w*(-[^\W\d]\w*)*")

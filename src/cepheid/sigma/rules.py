@@ -18,13 +18,12 @@ from sigma.rule import SigmaRule
 from sigma.rule.attributes import SigmaStatus
 
 from cepheid.errors import CepheidError, OptionError, RuleFault
-from cepheid.files.yaml_text import load_all
+from cepheid.files.yaml_text import load_all, read_documents
 from cepheid.rule_sets.rule import Rule
 from cepheid.rule_sets.rule_set import RuleSet, rule_set
 from cepheid.sigma.correlation_parts import AnyRule, Step
 from cepheid.sigma.correlations import correlation_query
 from cepheid.sigma.mapping import LogMapping
-from cepheid.sigma.yaml_files import read_documents
 
 _SUFFIXES = (".yml", ".yaml")
 

@@ -11,7 +11,6 @@ import numpy as np
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.budget import charge
 from cepheid.codegen.sequences import compile_negation
-from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import Options
 from cepheid.engines.imprecise.confidences import Scoring
 from cepheid.engines.imprecise.frame import Frame
@@ -20,6 +19,7 @@ from cepheid.engines.imprecise.plan import is_one_sequence
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s
 from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, no_matches
+from cepheid.matches.held import too_many_matches
 from cepheid.matches.positions import picked_places
 
 if TYPE_CHECKING:

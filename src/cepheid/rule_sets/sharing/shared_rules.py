@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.engines.base.query_session import QuerySession
 from cepheid.errors import CepheidError
 from cepheid.events.arrays import grown
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
+from cepheid.matches.held import too_many_matches
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.planning.choice import Choice
