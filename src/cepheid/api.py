@@ -30,7 +30,7 @@ from cepheid.row_patterns.query import RowPatternQuery, no_clause_here
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
-from cepheid.visible import html_text, shortened
+from cepheid.visible import html_text, said, shortened
 
 if TYPE_CHECKING:
     from cepheid.events.events import Events
@@ -122,7 +122,8 @@ def read_query(
 
     The other arguments are those of :func:`query`.
     """
-    text, source = read_text(path), Path(path).name
+    text = read_text(path)
+    source = Path(path).name
     return query(text, parameters=parameters, group_by=group_by, source=source, limits=limits)
 
 
@@ -139,6 +140,8 @@ def read_text(path: str | Path) -> str:
         ) from None
     except UnicodeDecodeError:
         raise OptionError(f"cannot read the query {str(path)!r}: it is not UTF-8 text") from None
+    except (TypeError, ValueError):  # such as a NUL in the name
+        raise OptionError(f"{said(path)} is not the path of a query") from None
 
 
 class CompiledQuery(CompiledSingle):

@@ -17,6 +17,8 @@ from threading import RLock
 from time import monotonic
 from typing import NamedTuple
 
+from cepheid.visible import said
+
 _UNMEASURED = 32 << 20
 """Up to this many bytes, a run does not look how much memory is available."""
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -130,9 +132,10 @@ def read_size(value: object) -> int:
         size = value
     elif isinstance(value, str) and (found := _SIZE.fullmatch(value)):
         number, power, binary = found.groups()
-        size = int(float(number) * (1024 if binary else 1000) ** _POWERS[power.lower()])
+        amount = float(number) * (1024 if binary else 1000) ** _POWERS[power.lower()]
+        size = int(min(amount, 2.0**62))
     if size < 1:
-        raise ValueError(f"a size such as '2 GiB' or '500 MB', not {value!r}")
+        raise ValueError(f"a size such as '2 GiB' or '500 MB', not {said(value)}")
     return size
 
 

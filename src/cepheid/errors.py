@@ -222,7 +222,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return len(lines), len(lines[-1].rstrip("\r\n")) + 1
 
 
-def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
+def closest(word: object, known: Iterable[str]) -> tuple[str, ...]:
     """The known word that was probably meant: one, or none.
 
     >>> closest("tagid", ["tag_id", "ts", "zone"])
@@ -232,7 +232,7 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
     >>> closest("volume", ["price"])
     ()
     """
-    if len(word) > _MOST_AROUND:
+    if not isinstance(word, str) or len(word) > _MOST_AROUND:
         return ()
     by_folded = {other.casefold(): other for other in known if other != word}
     near = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.7)
@@ -273,7 +273,7 @@ def list_words(words: Sequence[str], conjunction: str = "and") -> str:
     return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the known one that was probably meant, if any.
 
     >>> did_you_mean("al", ["all", "non_overlapping"]), did_you_mean("volume", ["price"])

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from cepheid import visible
 from cepheid.errors import OptionError
 from cepheid.schema import Schema, schema_of
 
@@ -115,6 +116,10 @@ def read_uncertain_time(time: Any, keywords: Mapping[str, Any]) -> tuple[str, Un
     return time, UncertainTime(upper, **said)
 
 
+_MOST_CHARACTERS = 1_000
+"""Python refuses to read integers of more than some thousand digits."""
+
+
 def read_extent(name: str, given: Any) -> Extent:
     """A length of time from a string, a number or a timedelta.
 
@@ -126,10 +131,11 @@ def read_extent(name: str, given: Any) -> Extent:
     is_number = isinstance(given, int | float | Fraction) and not isinstance(given, bool)
     if is_number and 0 <= given < math.inf:
         return _extent_of(str(given))
-    if not isinstance(given, str) or _QUANTITY.fullmatch(given) is None:
+    is_text = isinstance(given, str) and len(given) <= _MOST_CHARACTERS
+    if not is_text or _QUANTITY.fullmatch(given) is None:
         raise OptionError(
             f"{name} is a length of time such as '7.5 seconds', or a number in the unit of the "
-            f"time column, not {given!r}"
+            f"time column, not {visible.said(given)}"
         )
     return _extent_of(given)
 

@@ -120,7 +120,7 @@ def _chosen(
             )
         raise EvaluationError("no evaluation can run this query: " + "; ".join(refusals))
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
-    if wanted not in by_name:
+    if wanted not in [*by_name]:  # It may be no string, and have no hash.
         raise OptionError(unknown_name("evaluation", wanted, [AUTO, *by_name]))
     refusal = by_name[wanted].refusal(query)
     if refusal is not None:

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.errors import OptionError, did_you_mean
+from cepheid.visible import said
 
 MAX_STEPS = 10_000_000
 """How many steps the search for a match from one row may take, unless ``max_steps`` says so."""
@@ -75,8 +76,8 @@ class Settings:
         settings = cls(**{**given, "max_memory": memory_limit(given.get("max_memory"))})
         check_evaluation(settings.evaluation)
         steps: Any = settings.max_steps
-        if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-            raise OptionError(f"max_steps is a positive integer, not {steps!r}")
+        if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps < 1 << 63:
+            raise OptionError(f"max_steps is a positive integer, not {said(steps)}")
         if not isinstance(settings.match_id, bool):
             raise OptionError(f"match_id is True or False, not {settings.match_id!r}")
         return settings

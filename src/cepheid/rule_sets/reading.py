@@ -17,6 +17,7 @@ This module loads neither NumPy nor Arrow, so that ``import cepheid`` does not.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -39,11 +40,11 @@ def read_rules(source: object) -> Iterator[Rule | RuleFault]:
     """The rules of a source, and what is wrong with those that cannot be read."""
     if isinstance(source, str | Path):
         path = Path(source)
-        if path.is_dir():
+        if os.path.isdir(path):  # also False for a name that is too long
             yield from _of_folder(path)
         elif path.suffix in SUFFIXES:
             yield _or_fault(path, path.stem)
-        elif not path.exists():
+        elif not os.path.exists(path):
             raise OptionError(f"cannot read the rules {str(source)!r}: there is no such folder")
         else:
             yield from _of_table(source)

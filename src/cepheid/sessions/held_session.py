@@ -92,7 +92,7 @@ def ticks_of(time: Any, axis: TimeAxis) -> int:
             raise pa.ArrowInvalid("a number is no point in time")
         is_time = isinstance(time, date)
         moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError):
+    except (ValueError, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError):
         zone = "Z" if getattr(axis.arrow_type, "tz", None) else ""
         advice = f"; give a datetime, or a string such as '2024-05-01 09:30:00{zone}'"
         raise OptionError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,12 +38,12 @@ def read_path(
     ``needed`` selects columns; others need not have values of one type.
     """
     path = Path(source)
-    if path.is_dir():
+    if os.path.isdir(path):  # also False for a name that is too long
         hidden = re.compile(r"(^|/)[._]")
         found = [file for file in path.rglob("*") if file.is_file()]
         files = [file for file in found if not hidden.search(file.relative_to(path).as_posix())]
         return _read_files(str(source), files, path, text, needed)
-    if path.is_file():
+    if os.path.isfile(path):
         return _read_file(path, text, needed)
     if glob.has_magic(str(source)):
         files = [Path(name) for name in glob.glob(str(source), recursive=True)]
@@ -57,7 +58,7 @@ def read_path(
             )
         plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
         return _read_files(str(source), files, Path(plain_parts or "."), text, needed)
-    if path.exists():
+    if os.path.exists(path):
         raise EventError(
             f"{str(source)!r} is a pipe or a device, not a file; on the command line, - reads CSV "
             "or JSON Lines from stdin"

@@ -66,6 +66,8 @@ def sql(
     """
     if not isinstance(text, str):
         raise OptionError(f"a statement is a string, not {type(text).__name__}")
+    if not isinstance(tables, Mapping):
+        raise OptionError(f"tables are a mapping from names, not {type(tables).__name__}")
     statement = split(text, DUCKDB, source=source, parameters=parameters)
     try:
         import duckdb
