@@ -206,7 +206,9 @@ def test_check_and_explain(folder):
     assert "wrong.sql:4:45: the table has no column 'prcie'" in wrong.stderr
     assert "rises.sql: ok" in wrong.stdout
     assert run("explain", "rises.sql", "--svg").stdout.startswith("<svg")
-    assert "is for SASE+ queries" in run("explain", "rises.sql", "--stacks", exit_code=2).stderr
+    for drawing in ("--stacks", "--buffer"):
+        refused = run("explain", "rises.sql", drawing, exit_code=2)
+        assert f"{drawing} is for SASE+ queries" in refused.stderr
 
 
 def test_the_command_line_writes_a_report(folder):

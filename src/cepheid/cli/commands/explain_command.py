@@ -79,9 +79,8 @@ def explain(
         raise typer.BadParameter("--basic is for --mermaid and --svg of a SASE+ query")
     if isinstance(query, RowPatternQuery):
         if stacks or buffer:
-            raise typer.BadParameter(
-                "--stacks and --buffer are for SASE+ queries, not for MATCH_RECOGNIZE"
-            )
+            drawn = "--stacks" if stacks else "--buffer"
+            raise typer.BadParameter(f"{drawn} is for SASE+ queries, not for MATCH_RECOGNIZE")
         drawing = "svg" if svg else "mermaid"
         text = query.automaton(drawing) if is_drawn else query.explain(known) + "\n"
     elif isinstance(query, CompiledScript):
