@@ -2,6 +2,7 @@
 
 from textwrap import dedent
 
+import cepheid
 from cepheid.analysis.analyse import analyse
 from cepheid.engines.base.evaluation import Evaluation
 from cepheid.explain.explain import explain
@@ -213,3 +214,10 @@ def test_only_the_first_of_many_alternatives_are_shown() -> None:
     assert "alternative 10:" in shown
     assert "alternative 11:" not in shown
     assert "and 5 more alternatives\n" in shown
+
+
+def test_an_unknown_kind_is_that_of_a_column() -> None:
+    asked = cepheid.query("PATTERN SEQ(A a, B b) WHERE abs(a.x) > b.n AND least(a.x, a.y) = b.n")
+    text = asked.explain({"A": ["x", "y"], "B": {"n": "integer"}})
+    assert "the kind of 'x' is not known" in text
+    assert "Call(" not in text

@@ -19,7 +19,7 @@ from cepheid.codegen.layout import KIND_NOT_KNOWN
 from cepheid.functions import EXTREMES, Function, Uncallable, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import microseconds
-from cepheid.schema import Kind
+from cepheid.schema import Kind, sources_of
 
 _INT_KINDS = (Kind.INTEGER, Kind.BOOLEAN, Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 _ROUNDED = {"floor": "math.floor", "ceil": "math.ceil"}
@@ -68,9 +68,10 @@ def storage_of(kind: Kind, attribute: str) -> Storage:
     if kind is Kind.LIST:
         return Storage.LIST
     if kind is Kind.UNKNOWN:
+        name = min(sources_of(attribute))
         raise Untranslatable(
-            f"the kind of '{attribute}' {KIND_NOT_KNOWN}; "
-            f"declare it with schema={{'A': {{'{attribute}': 'integer'}}, …}}, or type the column"
+            f"the kind of '{name}' {KIND_NOT_KNOWN}; "
+            f"declare it with schema={{'A': {{'{name}': 'integer'}}, …}}, or type the column"
         )
     raise Untranslatable(
         f"'{attribute}' is of kind {kind.value}, which is not compared across events"
