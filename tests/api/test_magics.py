@@ -33,6 +33,9 @@ def test_keywords_and_parameters_are_given_in_the_line(shell):
     )
     assert len(shell.run_cell(f"{line}\nEVENT A WHERE x > LOW").result) == 1
     assert shell.run_cell("%%sase q\nEVENT A").result is shell.user_ns["q"]
+    shell.push({"frame": {"ts": [1, 2], "x": [5, 6]}})
+    cell = "%%sase --on '{\"A\": frame}'\nEVENT A WHERE x > 5"
+    assert len(shell.run_cell(cell).result) == 1
 
 
 def test_the_text_says_which_language_it_is(shell):
