@@ -186,6 +186,9 @@ def test_faults(inside, message, place, advice):
          "Variables follow each other without commas: PATTERN (A B+ C)."),
         ("MATCH_RECOGNIZE (PATTERN (A*+))", "unexpected '+'", "+",
          "One quantifier follows another: put the first part in brackets, such as (A*)+."),
+        *((f"MATCH_RECOGNIZE (MEASURES {subquery} AS z PATTERN (A))", "unexpected '0'", "0",
+           "A subquery cannot be in the clause: join its result to the input or to the matches.")
+          for subquery in ("x + (SELECT 0)", "x IN ( select 0)", "EXISTS(SELECT 0)")),
         ("MATCH_RECOGNIZE (SEEK PATTERN (A))", "unexpected 'SEEK'", "SEEK",
          "SEEK belongs to windows, and there are none here: leave it out."),
         ("MATCH_RECOGNIZE (PATTERN (A)", "the bracket '(' is not closed", "(",

@@ -90,7 +90,9 @@ def _rule_broken(place: Place) -> str | None:
     before, opened = _before(place, place.span.start), place.open_bracket()
     rule = None
     in_select = "_FROM" in accepts or before.endswith("FROM") or "_MATCH_RECOGNIZE" in accepts
-    if {"STAR"} == accepts or (in_select and (word == "WITH" or before)):
+    if re.search(r"\(\s*SELECT\Z", before):
+        rule = "A subquery cannot be in the clause: join its result to the input or to the matches."
+    elif {"STAR"} == accepts or (in_select and (word == "WITH" or before)):
         rule = f"A statement here is SELECT * FROM name MATCH_RECOGNIZE ( … ), and no more. {_SQL}"
     elif "$END" in accepts:
         rule = f"Nothing but a name can follow the clause. {_SQL}"
