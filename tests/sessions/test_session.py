@@ -419,7 +419,7 @@ def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, st
         types = "ABABBABC" * 25
         times = range(batch * len(types), (batch + 1) * len(types))
         session.feed({"ts": list(times), "type": list(types), "x": [t % 3 for t in times]})
-        engine = core(session)._alternatives[0].engine
+        engine = core(session).engines[0]
         sizes.append(sum(array.nbytes for array in engine.state().values()))
     assert max(sizes) < 1.2 * max(sizes[:4])
     assert session.metrics.matches > 100
@@ -569,7 +569,7 @@ def test_runs_that_merge_for_ever_have_room_for_a_window_only(
         times = np.arange(low, low + 50)
         batch = {"ts": times, "type": ["S"] * 50, "x": times % 3, "y": times % 10}
         assert 6 <= len(running.feed(batch)) <= 9
-    engine = core(running)._alternatives[0].engine
+    engine = core(running).engines[0]
     room = len(engine._ids) if buffer == "versioned" else len(engine._lister._path)
     assert running.metrics.runs_merged > 1_000
     assert room < 1_000
@@ -581,7 +581,7 @@ def test_stacks_of_keys_that_were_forgotten_are_not_looked_at() -> None:
     assert not len(running.feed({"ts": [1], "type": ["A"], "k": pa.array([None], pa.int64())}))
     for start in (10, 20):
         running.feed({"ts": [start], "type": ["A"], "k": [7]})
-        engine = core(running)._alternatives[0].engine
+        engine = core(running).engines[0]
         engine._pool.instances["stack"][engine._state.control[0]["used"] :] = 2**40
     later = {"ts": [21, 22, 23, 24], "type": [*"ABCA"], "k": [7, 7, 7, 8]}
     found = sorted(running.feed(later).bindings(), key=str)
@@ -593,7 +593,7 @@ def test_a_session_goes_on_after_many_keys_were_forgotten() -> None:
     running = cep.query("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 10").session()
     types = pa.array(["A"] * count)
     running.feed(pa.table({"ts": np.arange(count) // 100, "type": types, "k": np.arange(count)}))
-    engine = core(running)._alternatives[0].engine
+    engine = core(running).engines[0]
     instances, tops = engine._pool.instances, engine._state.tops
     in_use = instances["start"] > np.iinfo(np.int64).min
     assert instances["stack"][in_use].max(initial=0) < len(tops) < count

@@ -45,7 +45,7 @@ from cepheid.snapshots import Arrays, Parts, part, prefixed
 from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
-    from cepheid.engines.base.engine import StandingBuffer, StandingStacks
+    from cepheid.engines.base.engine import Engine, StandingBuffer, StandingStacks
     from cepheid.matches.compressed import CompressedMatches
 
 _EXACT = 2.0**53
@@ -301,14 +301,19 @@ class Session(QuerySession):
             matches = matches.pick(order)
         return [self._places(matches)]
 
+    @property
+    def engines(self) -> list[Engine]:
+        """The engine of each alternative."""
+        return [each.engine for each in self._alternatives]
+
     def stacks(self) -> list[StandingStacks]:
         """The instance stacks of each alternative after the last event read."""
         now = self._window.now if self._window.is_time else self._retained.next_number - 1
-        return [each.engine.standing(0 if now is None else now) for each in self._alternatives]
+        return [engine.standing(0 if now is None else now) for engine in self.engines]
 
     def buffers(self) -> list[StandingBuffer]:
         """The versioned buffer of each alternative after the last event read."""
-        return [each.engine.selected() for each in self._alternatives]
+        return [engine.selected() for engine in self.engines]
 
     def count(self, events: Events) -> int | None:
         """The number of matches of a whole stream, without building them.
@@ -318,7 +323,7 @@ class Session(QuerySession):
         assert self._is_plain
         for _ in self.found(events):
             pass
-        counted = self._alternatives[0].engine.counted
+        counted = self.engines[0].counted
         return int(counted) if counted < _EXACT else None
 
     def stream(self, events: Events) -> Iterator[Matches]:

@@ -31,7 +31,7 @@ def buffer_after(query: str, table: pa.Table, options: Options) -> tuple[set[str
     """
     events = order_events(table)
     running = Session(analyse(cep.query(query).tree, events.schema), 60, EVERY_MATCH, options)
-    engine = running._alternatives[0].engine
+    engine = running.engines[0]
     complete: list[np.void] = []
     retrieve = engine._retrieved
 
@@ -139,4 +139,4 @@ def test_a_search_that_backtracks_reads_events_again() -> None:
     running = Session(analyse(query.tree, events.schema), None, EVERY_MATCH, Options("backtrack"))
     assert running.feed(events).bindings() == [{"a": [0, 1, 2, 3], "b": 4, "c": 5}]
     # ρ1: e2 e3 e4; ρ2: e3 e4 e5 e6; ρ3, which goes on at e5: e5 e6; ρ4, at e6: e6.
-    assert running._alternatives[0].engine.events_read == 3 + 4 + 2 + 1
+    assert running.engines[0].events_read == 3 + 4 + 2 + 1
