@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 import pytest
 from agreement.comparison import answers, comparable, is_valid
@@ -92,3 +93,15 @@ def plain(value: object) -> object:
 
         return value.astimezone(UTC).replace(tzinfo=None)  # type: ignore[attr-defined]
     return value
+
+
+@pytest.mark.parametrize("duration", ["2 * 5 hours", "5 hours * 2 + 1 hour", "W * 2"])
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_multiples_of_a_constant_duration(duration: str, evaluation: str) -> None:
+    times = [datetime(2024, 1, 1) + hour * timedelta(hours=4) for hour in range(6)]
+    text = f"PATTERN SEQ(A a, B b) WHERE b.ts - a.ts > {duration}"
+    query = cep.query(text, parameters={"W": timedelta(hours=5)})
+    found = query.match({"ts": times, "type": [*"ABABAB"]}, evaluation=evaluation)
+    assert sorted(map(str, found.bindings())) == [
+        "{'a': 0, 'b': 3}", "{'a': 0, 'b': 5}", "{'a': 2, 'b': 5}"
+    ]  # fmt: skip

@@ -149,6 +149,10 @@ class Statements:
                 if value.kind in (Kind.INTEGER, Kind.BOOLEAN):
                     return self._named(f"{value.code} % {divisor}", value.known, Kind.INTEGER)
                 return self._arithmetic("%", value, self._literal(divisor))
+            case ast.Arithmetic(
+                "*", ast.Literal(int(times)), ast.Duration(amount, unit)
+            ) | ast.Arithmetic("*", ast.Duration(amount, unit), ast.Literal(int(times))):
+                return value_of(ast.Duration(times * amount, unit))
             case ast.Arithmetic(operator, left, right):
                 return self._arithmetic(operator, value_of(left), value_of(right))
             case ast.Call(function, arguments):
