@@ -2,7 +2,9 @@
 
 ``python -m benchmarks.rules`` runs rules of 10 templates over events of 100 types, and rules of
 200 different shapes, in batches of several sizes. ``--alone`` also runs a session of each query, as
-a user without rule sets would. A plot of all speeds is written beside the figures.
+a user without rule sets would. ``--flink N …`` runs that many rules as one job of Flink CEP each,
+one after the other, if Maven and Java are installed: those of the eight templates that mean the
+same there, whose matches are compared. A plot of all speeds is written beside the figures.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -19,11 +23,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import csv
 
 import cepheid as cep
+from benchmarks.peers.peers import CannotBeHad, JavaPeer
 from benchmarks.timing import print_table, write_results
 
-SET, ALONE = "rule set", "session per query"
+SET, ALONE, FLINK = "rule set", "session per query", "Flink CEP job per rule"
+FLINK_CEP = JavaPeer("Flink CEP", "FlinkRules", "flink.xml", reads=("Answer",))
+NOT_IN_FLINK = (4, 9)
+"""The templates with lists, of which Flink CEP finds other matches."""
 TYPES = 100
 KEYS = 1_000
 TEMPLATES = (
@@ -42,18 +51,29 @@ TEMPLATES = (
 )
 
 
-def rules_of_templates(count: int) -> dict[str, str]:
-    """Rules of ten templates, with types, constants and windows of their own."""
-    random, rules = Random(7), {}
+def parameters(count: int) -> list[dict[str, Any]]:
+    """The template, the types, the constants and the window of each rule."""
+    random, found = Random(7), []
     for number in range(count):
         types = random.sample(range(TYPES), 3)
-        rules[f"rule {number}"] = TEMPLATES[number % len(TEMPLATES)].format(
-            **{name: f"T{each}" for name, each in zip("abc", types, strict=True)},
-            x=random.randint(950, 998),
-            y=random.randint(1, 50),
-            w=random.choice((500, 1_000, 2_000)),
+        found.append(
+            {
+                "template": number % len(TEMPLATES),
+                **{name: f"T{each}" for name, each in zip("abc", types, strict=True)},
+                "x": random.randint(950, 998),
+                "y": random.randint(1, 50),
+                "w": random.choice((500, 1_000, 2_000)),
+            }
         )
-    return rules
+    return found
+
+
+def rules_of_templates(count: int) -> dict[str, str]:
+    """Rules of ten templates, with types, constants and windows of their own."""
+    return {
+        f"rule {number}": TEMPLATES[each["template"]].format(**each)
+        for number, each in enumerate(parameters(count))
+    }
 
 
 def rules_of_shapes(count: int, shapes: int = 200) -> dict[str, str]:
@@ -114,6 +134,30 @@ def measure(rules: dict[str, str], table: pa.Table, batch: int, alone: bool) -> 
     }
 
 
+def measure_flink(count: int, table: pa.Table) -> dict[str, Any]:
+    """The speed of as many rules as jobs of Flink CEP; they find what a set of them finds.
+
+    Time is the CPU time of the Java process, without its start.
+
+    Raises:
+        CannotBeHad: Flink cannot be installed here.
+    """
+    every = (each for each in parameters(2 * count + 2) if each["template"] not in NOT_IN_FLINK)
+    chosen = [each for each, _ in zip(every, range(count), strict=False)]
+    texts = {f"r{ix}": TEMPLATES[each["template"]].format(**each) for ix, each in enumerate(chosen)}
+    with tempfile.TemporaryDirectory() as folder:
+        events, rules = Path(folder) / "events.csv", Path(folder) / "rules.csv"
+        bare = csv.WriteOptions(include_header=False, quoting_style="none")
+        csv.write_csv(table.select(["ts", "type", "id", "x", "y"]), events, bare)
+        rules.write_text("".join(",".join(map(str, each.values())) + "\n" for each in chosen))
+        command = [*FLINK_CEP.command(), str(events), str(rules)]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    answer, timed = map(json.loads, said.splitlines()[-2:])
+    matches = len(cep.rules(texts).match(table))
+    assert answer["answer"][0] == matches, f"Flink finds {answer}, and cepheid {matches}"
+    return {"events_per_s": len(table) / timed["seconds"], "matches": matches}
+
+
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:
     """Events per second over the number of rules; False where matplotlib is not installed."""
     try:
@@ -130,7 +174,7 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:
             [row["rules"] for row in own],
             [row["events_per_s"] for row in own],
             "o-" if way == SET else "o--",
-            label=f"{way}, batches of {batch:,}",
+            label=f"{way}, batches of {batch:,}" if batch else way,
         )
     axes.set(xlabel="rules", ylabel="events/s", xscale="log", yscale="log")
     axes.legend()
@@ -148,6 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("build/benchmarks"))
     parser.add_argument("--shapes", action="store_true", help="rules of 200 different shapes")
     parser.add_argument("--alone", action="store_true", help="also a session for each query")
+    parser.add_argument("--flink", type=int, nargs="+", default=[], metavar="RULES")
     given = parser.parse_args(arguments)
     make = rules_of_shapes if given.shapes else rules_of_templates
     rows = []
@@ -157,6 +202,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = measure(make(count), table, batch, alone=way == ALONE)
             rows.append({"way": way, "rules": count, "batch": batch, **found})
             print(json.dumps(rows[-1]), flush=True)
+    for count in given.flink:
+        try:
+            found = measure_flink(count, stream(given.events))
+        except CannotBeHad as error:
+            print(f"Flink CEP: {error}")
+            break
+        rows.append({"way": FLINK, "rules": count, "batch": None, **found})
+        print(json.dumps(rows[-1]), flush=True)
     print_table("Sets of rules", rows)
     name = "rules_of_shapes" if given.shapes else "rules"
     write_results(given.out, name, rows, vars(given) | {"out": str(given.out)})

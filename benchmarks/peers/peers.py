@@ -61,6 +61,8 @@ class JavaPeer(Peer):
 
     main: str
     dependencies: str
+    reads: tuple[str, ...] = ("Event", "Answer")
+    """The other classes that it needs."""
 
     def command(self) -> list[str]:
         """The class, which is compiled if it has not been yet."""
@@ -70,7 +72,7 @@ class JavaPeer(Peer):
         folder = (ENVIRONMENTS / self.main).absolute()
         jars, classes, done = folder / "jars", folder / "classes", folder / "installed"
         java = FOLDER / "java"
-        sources = [java / "Event.java", java / "Answer.java", java / f"{self.main}.java"]
+        sources = [java / f"{each}.java" for each in (*self.reads, self.main)]
         if not done.exists():
             fetch = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime"]
             where = ["-f", str(java / self.dependencies), f"-DoutputDirectory={jars}"]
