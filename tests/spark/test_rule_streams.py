@@ -163,11 +163,11 @@ def test_random_streams_agree_with_local_sessions(
             tie_break="seq",
         )
         for _ in range(9):
-            before = len(failed)
+            # Apart from the sink, a worker of Spark may fail on a busy machine.
             with suppress(StreamingQueryException):
                 feed.run(alerts, failing)
-            if len(failed) == before:
                 return
+        pytest.fail("the stream did not come to its end")
 
     for number in range(3):
         if number:
