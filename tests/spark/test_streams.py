@@ -35,6 +35,8 @@ TOGETHER = 6
 STREAMS = int(os.environ.get("CEPHEID_STREAMS", "3"))
 """How many such streams there are; twenty take some minutes."""
 COLUMNS = "ts timestamp, type string, id long, x long"
+STARTS = 4
+"""How often a stream is started if its worker does not connect."""
 SECOND = 1_000_000
 START_US = 1_704_067_200 * SECOND
 
@@ -64,17 +66,26 @@ class Feed:
         self.files += 1
 
     def run(self, matches: DataFrame, sink: Any) -> list[Any]:
-        """Read all that is there; the progress of each micro-batch."""
-        running = (
-            matches.writeStream.foreachBatch(sink)
-            .option("checkpointLocation", str(self.folder / "checkpoint"))
-            .start()
-        )
-        try:
-            running.processAllAvailable()
-            return micro_batches(running)
-        finally:
-            running.stop()
+        """Read all that is there; the progress of each micro-batch.
+
+        Before the first one, Spark gives a Python worker of the driver ten seconds to start. A busy
+        machine may need longer, so the stream is started again.
+        """
+        from pyspark.errors import StreamingQueryException
+
+        writer = matches.writeStream.foreachBatch(sink)
+        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+        for number in range(STARTS):
+            running = writer.start()
+            try:
+                running.processAllAvailable()
+                return micro_batches(running)
+            except StreamingQueryException as error:
+                if "worker failed to connect back" not in str(error) or number == STARTS - 1:
+                    raise
+            finally:
+                running.stop()
+        raise AssertionError
 
 
 def micro_batches(running: Any) -> list[Any]:
