@@ -10,6 +10,7 @@ from cepheid.engines.base.kernels.conditions import Conditions, clear_registers,
 from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.orders import (
     UNBOUND,
+    bounds_of,
     fit,
     satisfies,
     upper_confidence,
@@ -17,7 +18,7 @@ from cepheid.engines.imprecise.kernels.orders import (
 )
 from cepheid.engines.imprecise.layout import Batch, Int64Rows, Runs, Signatures
 from cepheid.events.arrays import no_rows
-from cepheid.jit.decorators import F64S, I64, I64S, kernel, type_of
+from cepheid.jit.decorators import F64S, I64, I64S, helper, kernel, type_of
 from cepheid.jit.drive import DONE, PAUSE
 
 
@@ -27,6 +28,41 @@ class AnyState(NamedTuple):
     conditions: Conditions = Conditions()
     joint: Int64Rows = no_rows(np.int64, 2)
     apart: Int64Rows = no_rows(np.int64, 2)
+
+
+@helper
+def _can_follow(events, vlb, vub, slot, event, partition, query, batch):
+    """Whether some event after this one can be the component that a run lacks.
+
+    The run has met all events before it: those that fit have begun runs of their own.
+    """
+    places, joint, conditions = batch.candidates.places, query.joint, query.conditions
+    lower, upper = batch.intervals.lower, batch.intervals.upper
+    low, high = bounds_of(events, vlb, vub, slot, query.apart)
+    begin = batch.candidates.borders[2 * slot, partition]
+    stop = batch.candidates.borders[2 * slot, partition + 1]
+    end = stop
+    while begin < end:
+        middle = (begin + end) >> 1
+        if places[middle] <= event:
+            begin = middle + 1
+        else:
+            end = middle
+    while begin < stop and lower[places[begin]] <= high:
+        later = places[begin]
+        begin += 1
+        batch.pace[0] -= 1
+        if upper[later] < low:
+            continue
+        if len(joint) == 0:
+            return True
+        events[slot] = later
+        select_event(conditions, slot, False, later, 0)
+        is_found = satisfies(events, slot, joint, conditions, 0)
+        events[slot] = UNBOUND
+        if is_found:
+            return True
+    return False
 
 
 @kernel(
@@ -39,7 +75,8 @@ def run_from_any_state(control, batch, mask, query, runs, least_confidence, out)
 
     Events come in the order of their lower bounds; bit 2c of ``mask`` says that an event can be
     component c. A run is dropped when no later event can complete it: its window is over, or a
-    component before one of its events has no event and none can come any more [Zhang10 §B.2].
+    component before one of its events has no event and none can come any more [Zhang10 §B.2]. It is
+    not begun if one of its components has no event among the later ones in memory.
     """
     window, count = control[layout.WINDOW], len(query.apart)
     conditions, joint, apart = query
@@ -109,13 +146,22 @@ def run_from_any_state(control, batch, mask, query, runs, least_confidence, out)
                     share = upper_confidence(events[scratch], vlb[scratch], vub[scratch], intervals)
                     if share < least_confidence[0]:
                         continue
-                if len(joint) and missing < count:
+                if len(joint):
                     clear_registers(conditions, 0)
                     for i in range(count):
                         if events[scratch, i] != UNBOUND:
                             select_event(conditions, i, False, events[scratch, i], 0)
                     if not satisfies(events[scratch], slot, joint, conditions, 0):
                         continue
+                can_be_completed = True
+                for i in range(count):
+                    if can_be_completed and events[scratch, i] == UNBOUND:
+                        can_be_completed = _can_follow(
+                            events[scratch], vlb[scratch], vub[scratch], i, event, partition,
+                            query, batch,
+                        )  # fmt: skip
+                if not can_be_completed:
+                    continue
                 control[layout.PATHS] += 1
                 is_fresh = batch.fresh[event] | (freshness[run] if run >= 0 else 0)
                 if missing == 1:
