@@ -179,3 +179,13 @@ def test_a_query_that_is_not_utf_8_is_an_error(run, folder):
     outcome = run("check", "-q", "PATTERN A a WHERE a.x = '\udcff'")
     assert outcome.err.startswith("query:1:26: a lone surrogate is not a character")
     assert r"\udcff" in outcome.err
+
+
+def test_rows_of_clauses_and_statements_have_no_formulas(run):
+    table = pa.table({"ts": [1, 2], "x": ["=1+1", "text"]})
+    pyarrow.parquet.write_table(table, "notes.parquet")
+    clause = 'MATCH_RECOGNIZE (ORDER BY ts MEASURES A.x AS "=x" PATTERN (A))'
+    cells = '"\'=x"\n"\'=1+1"\n"text"\n'
+    given = ["--format", "csv", "--spreadsheet"]
+    assert run("match", "-q", clause, "notes.parquet", *given).out == cells
+    assert run("sql", f"SELECT * FROM n {clause}", "n=notes.parquet", *given).out == cells

@@ -107,7 +107,8 @@ def match(
         )
         # A table would wait for the last match.
         chosen = format or (Format.JSONL if is_piped and file is None else None)
-        way = Output(choose_format(chosen, file), limit, file=file)
+        cells = named_values(request.option or (), OF_MATCH).get("spreadsheet", False)
+        way = Output(choose_format(chosen, file), limit, spreadsheet=cells, file=file)
         if spark is None:
             with tuned(**_SOON):
                 match_rows(query, request, source, way, count)

@@ -48,6 +48,9 @@ def sql(
     limit: Annotated[
         int | None, result_option(metavar="N", min=0, help="Write the first N rows.")
     ] = None,
+    spreadsheet: Annotated[
+        bool, result_option("--spreadsheet", help="CSV in which no string is run as a formula.")
+    ] = False,
 ) -> None:
     """Run a SQL statement with MATCH_RECOGNIZE over files.
 
@@ -63,7 +66,7 @@ def sql(
     chosen = choose_format(format, file)
     if chosen is Format.ROWS:
         raise typer.BadParameter("rows is for the events of matches", param_hint="--format")
-    way = Output(chosen, limit, file=file)
+    way = Output(chosen, limit, spreadsheet=spreadsheet, file=file)
     keywords: dict[str, Any] = {
         "parameters": dict(map(parameter, request.settings or ())),
         "source": statement_file or DEFAULT_SOURCE,

@@ -50,7 +50,7 @@ def refuse_sase_options(
     given += [
         f"--{name.replace('_', '-')}"
         for name in named_values(request.option or (), groups)
-        if name not in _TAKEN or (on_spark and name == "sep")
+        if name not in (*_TAKEN, "spreadsheet") or (on_spark and name == "sep")
     ]
     if given:
         raise typer.BadParameter(f"{given[0]} is for SASE+ queries, not for MATCH_RECOGNIZE")
