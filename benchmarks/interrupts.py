@@ -25,6 +25,7 @@ _EACH = 200_000
 _FEW = 4_000
 _NO_MATCH = "PATTERN SEQ(A a, B b, C c) WHERE a.x + b.x + c.x < 0"
 _NO_PAIR = "PATTERN SEQ(A a, B b, C c) WHERE a.x + b.x < 0 AND c.x > b.x"
+_NO_TIMES = "PATTERN SEQ(A a, B b, C c) WHERE a.ts + b.ts < 0 AND c.x > b.x"
 _ALL = "PATTERN SEQ(A a, B b, C c)"
 _ROWS = (
     "MATCH_RECOGNIZE (ORDER BY ts PATTERN ((A | B)* C) "
@@ -56,7 +57,8 @@ KINDS: dict[str, tuple[str, str, dict[str, Any], int]] = {
     "imprecise": (f"{_NO_MATCH} WITHIN 1000000", "match", {"uncertainty": 2}, _FEW),
     "reference": (_NO_MATCH, "match", {"evaluation": "reference"}, _FEW),
     "count": (_NO_PAIR, "count", {"evaluation": "nfa_b"}, _EACH),
-    "compressed": (_NO_PAIR, "match", {"evaluation": "nfa_b", "output": "compressed"}, _EACH),
+    # Runs with equal values are merged, so that the values are times.
+    "compressed": (_NO_TIMES, "match", {"evaluation": "nfa_b", "output": "compressed"}, _EACH),
     "negation": (
         "PATTERN SEQ(A a, ~(B b), C c) WHERE b.x > a.x + c.x",
         "stream",

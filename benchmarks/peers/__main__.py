@@ -25,18 +25,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from benchmarks.peers.peers import ABSENT, CEPHEID, PEERS, CannotBeHad, Peer
+from benchmarks.peers.peers import ABSENT, CEPHEID, PEERS, WORKLOADS, CannotBeHad, Peer
 from benchmarks.timing import print_table, write_results
 
 SEED = 27
 TYPES = "ABCDEF"
 EVENTS_IN_WINDOW = 20
-WORKLOADS = {
-    "sequence": "a B after an A, then a C; the next of each",
-    "any_match": "every A, B and C in this order",
-    "negation": "the next C after an A, with no B between",
-    "contiguous": "an A, B's and a C without anything between",
-}
 FEW = 100
 
 
@@ -133,17 +127,18 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:
     from matplotlib import pyplot
 
     names = list(dict.fromkeys(row["peer"] for row in rows))
-    figure, grid = pyplot.subplots(1, 2, figsize=(13, 5), layout="constrained")
+    figure, grid = pyplot.subplots(2, 1, figsize=(13, 10), layout="constrained")
+    width = 0.85 / len(WORKLOADS)
     shown = (("seconds", "seconds of CPU time"), ("peak_MiB", "peak memory, MiB"))
     for axes, (column, label) in zip(grid, shown, strict=True):
         for place, workload in enumerate(WORKLOADS):
             own = {row["peer"]: row.get(column) for row in rows if row["workload"] == workload}
-            places = [ix + 0.2 * place for ix, name in enumerate(names) if own.get(name)]
+            places = [ix + width * place for ix, name in enumerate(names) if own.get(name)]
             values = [own[name] for name in names if own.get(name)]
-            axes.bar(places, values, width=0.18, label=workload.replace("_", " "))
+            axes.bar(places, values, width=0.9 * width, label=workload.replace("_", " "))
         axes.set(yscale="log", ylabel=label)
-        axes.set_xticks([ix + 0.3 for ix in range(len(names))], names, rotation=30, ha="right")
-        axes.legend()
+        axes.set_xticks([ix + 0.4 for ix in range(len(names))], names)
+    grid[0].legend(ncols=5)
     figure.savefig(path)
     pyplot.close(figure)
     return True

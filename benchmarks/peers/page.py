@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.peers import ABSENT, CEPHEID
+from benchmarks.peers.peers import ABSENT, CEPHEID, WORKLOADS
 
 RESULTS = Path("benchmarks/results/peers.json")
 PAGE = Path("docs/results/peers.md")
@@ -25,16 +25,13 @@ python -m benchmarks.peers.page     # writes this page from the results
 ```
 
 There are {events:,} events of six types and {ids} ids, one per tick. The window has {window:,}
-ticks: twenty events of each id. The questions:
+ticks: twenty events of each id. Every match of every question lies in one window, except in the
+contiguous one.
 
-- **sequence**: after an A the next B and then the next C of the same id (`skip_till_next_match`);
-- **any match**: every A, B and C of an id in this order (`skip_till_any_match`);
-- **negation**: after an A the next C of the same id, with no B between;
-- **contiguous**: an A, one or more B's and a C, next to each other among the events of an id.
-
-They are asked in `MATCH_RECOGNIZE` (Flink SQL, pandas-match-recognize), as patterns (Flink CEP,
-Esper, Siddhi), and as joins and window functions (Polars, DuckDB, and *any match* in Flink SQL).
-The texts are in `benchmarks/peers`.
+The questions are asked in `MATCH_RECOGNIZE` (Flink SQL, pandas-match-recognize), as patterns (Flink
+CEP, Esper, Siddhi), and as joins and window functions (Polars, DuckDB, and in Flink SQL what is no
+row pattern). The texts are in `benchmarks/peers`. Other benchmarks compare cepheid with
+[joins in Spark](benchmarks.md) and with [Flink CEP, for many rules](benchmarks.md).
 
 CPU time and peak memory are those of the whole process, with its start: Java's, or the import of
 libraries. The start is measured with 100 events and subtracted in the columns *without start*.
@@ -64,7 +61,7 @@ def _table(workload: str, rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         f"## {workload.replace('_', ' ').capitalize()}",
         "",
-        f"{ours['matches']:,} matches.",
+        f"The question: {WORKLOADS[workload]}. There are {ours['matches']:,} matches.",
         "",
         "| system | CPU seconds | without start | relative to cepheid | peak MiB | answer |",
         "|---|---:|---:|---:|---:|---|",

@@ -5,6 +5,7 @@ Its WITHIN is not in the standard, so the window is tested on the result.
 
 import json
 import sys
+from itertools import islice, permutations
 
 import pandas as pd
 from pandas_match_recognize import match_recognize
@@ -15,32 +16,57 @@ SELECT id, a, b, c FROM events MATCH_RECOGNIZE (
     MEASURES A.ts AS a, {b} AS b, C.ts AS c
     ONE ROW PER MATCH AFTER MATCH SKIP TO NEXT ROW
     PATTERN ({pattern})
-    DEFINE A AS A.type = 'A', {define}, C AS C.type = 'C'
+    DEFINE A AS A.type = '{types[0]}', {define}, C AS C.type = '{types[2]}'
 )
 """
+
+
+def sequence(types: str) -> str:
+    """The next event of the second type after one of the first, and then of the third."""
+    define = "X AS X.type <> '{1}', B AS B.type = '{1}', Y AS Y.type <> '{2}'".format(*types)
+    return CLAUSE.format(b="B.ts", pattern="A X* B Y* C", define=define, types=types)
+
+
+def over_abc(define: str, pattern: str, b: str) -> str:
+    """A clause over the types A, B and C."""
+    return CLAUSE.format(b=b, pattern=pattern, define=define, types="ABC")
+
+
 QUESTIONS = {
-    "sequence": CLAUSE.format(
-        b="B.ts", pattern="A X* B Y* C",
-        define="X AS X.type <> 'B', B AS B.type = 'B', Y AS Y.type <> 'C'",
+    "sequence": sequence("ABC"),
+    "negation": over_abc("X AS X.type = 'A'", "A X* C", "A.ts"),
+    "contiguous": over_abc("B AS B.type = 'B'", "A B+ C", "FIRST(B.ts)"),
+    "relaxed": over_abc(
+        "X AS X.type <> 'B', B AS B.type = 'B', Z AS Z.type = 'A'", "A X* (B Z*)+ C", "LAST(B.ts)"
     ),
-    "negation": CLAUSE.format(b="A.ts", pattern="A X* C", define="X AS X.type = 'A'"),
-    "contiguous": CLAUSE.format(b="FIRST(B.ts)", pattern="A B+ C", define="B AS B.type = 'B'"),
-}  # fmt: skip
+}
+
+
+def clauses(workload: str) -> list[str]:
+    """The clauses that answer a question; none if it is not one about row patterns."""
+    name, _, count = workload.partition("_")
+    if name == "rules":
+        return [sequence("".join(each)) for each in islice(permutations("ABCDEF", 3), int(count))]
+    return [QUESTIONS[workload]] if workload in QUESTIONS else []
 
 
 def main(file: str, workload: str, window: str) -> None:
     """Print the answer as JSON."""
-    if workload not in QUESTIONS:
+    texts = clauses(workload)
+    if not texts:
         print(json.dumps({"cannot": "has no such pattern"}))
         return
     events = pd.read_csv(file, names=["ts", "type", "id"])
-    if workload != "contiguous":
-        events = events[events["type"].isin(["A", "B", "C"])]
-    found = match_recognize(QUESTIONS[workload], events.reset_index(drop=True))
-    if workload != "contiguous":
-        found = found[found["c"] < found["a"] + int(window)]
-    mixed = (found["a"] * 31 + found["b"] * 7 + found["c"]) % 1_000_003
-    print(json.dumps({"answer": [len(found), int(mixed.sum())]}))
+    if workload in ("sequence", "negation", "relaxed"):
+        events = events[events["type"].isin(["A", "B", "C"])].reset_index(drop=True)
+    answers = []
+    for text in texts:
+        found = match_recognize(text, events)
+        if workload != "contiguous":
+            found = found[found["c"] < found["a"] + int(window)]
+        mixed = (found["a"] * 31 + found["b"] * 7 + found["c"]) % 1_000_003
+        answers.append((len(found), int(mixed.sum())))
+    print(json.dumps({"answer": [sum(column) for column in zip(*answers, strict=True)]}))
 
 
 if __name__ == "__main__":

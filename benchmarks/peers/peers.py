@@ -1,4 +1,4 @@
-"""The peers: how each is installed in an environment of its own, and how it is run."""
+"""The questions, and the peers: how each is installed in its own environment, and how it is run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 ENVIRONMENTS = Path("build/peers")
 INSTALL_SECONDS = 900
+WORKLOADS = {
+    "sequence": "after an A the next B and then the next C of the same id",
+    "any_match": "every A, B and C of an id in this order",
+    "negation": "after an A the next C of the same id, with no B between",
+    "contiguous": "an A, one or more B's and a C, next to each other among the events of an id",
+    "relaxed": "after an A all B's of the same id until the next C, at least one",
+    "subsets": "an A, any one or more of the B's after it, and a later C: only their number and "
+    "the sum of a column are asked, and need not be listed",
+    "absence": "an A without a B of the same id in the quarter of a window after it",
+    "rules_1": "a set of one rule, which is the sequence",
+    "rules_10": "a set of ten rules, which are sequences of three other types",
+    "rules_100": "a set of a hundred such rules",
+}
 
 
 class CannotBeHad(Exception):

@@ -2,15 +2,17 @@
 
 import json
 import sys
+from collections.abc import Sequence
+from itertools import islice, permutations
 
 import polars as pl
 
 A, B, C, ID, TS = (pl.col(name) for name in ("a", "b", "c", "id", "ts"))
 
 
-def of_type(events: pl.LazyFrame, name: str) -> pl.LazyFrame:
-    """The times of the events of a type, in a column called like it."""
-    return events.filter(pl.col("type") == name).select("id", TS.alias(name.lower()))
+def of_type(events: pl.LazyFrame, name: str, column: str = "") -> pl.LazyFrame:
+    """The times of the events of a type, in a column called like it, or as is said."""
+    return events.filter(pl.col("type") == name).select("id", TS.alias(column or name.lower()))
 
 
 def next_of(found: pl.LazyFrame, others: pl.LazyFrame, after: str, name: str) -> pl.LazyFrame:
@@ -21,11 +23,41 @@ def next_of(found: pl.LazyFrame, others: pl.LazyFrame, after: str, name: str) ->
     )  # fmt: skip
 
 
-def sequence(events: pl.LazyFrame, window: int) -> pl.LazyFrame:
-    """The first B after each A and the first C after that."""
-    found = next_of(of_type(events, "A"), of_type(events, "B"), "a", "b").drop_nulls("b")
-    found = next_of(found, of_type(events, "C"), "b", "c").drop_nulls("c")
+def sequence(events: pl.LazyFrame, window: int, types: Sequence[str] = "ABC") -> pl.LazyFrame:
+    """The first B after each A and the first C after that, or such a sequence of other types."""
+    a, b, c = (of_type(events, *each) for each in zip(types, "abc", strict=True))
+    found = next_of(next_of(a, b, "a", "b").drop_nulls("b"), c, "b", "c").drop_nulls("c")
     return found.filter(A + window > C)
+
+
+def rules(events: pl.LazyFrame, window: int, count: int) -> pl.LazyFrame:
+    """So many sequences of three of the six types."""
+    triples = islice(permutations("ABCDEF", 3), count)
+    return pl.concat([sequence(events, window, types) for types in triples])
+
+
+def relaxed(events: pl.LazyFrame, window: int) -> pl.LazyFrame:
+    """The sequence, with the last B before the C in place of the first."""
+    found = sequence(events, window).drop("b").sort("c")
+    return found.join_asof(
+        of_type(events, "B").sort("b"), left_on="c", right_on="b", by="id",
+        check_sortedness=False, coalesce=False,
+    )  # fmt: skip
+
+
+def absence(events: pl.LazyFrame, window: int) -> pl.LazyFrame:
+    """Each A without a B in a quarter of the window."""
+    found = next_of(of_type(events, "A"), of_type(events, "B"), "a", "b")
+    found = found.filter(B.is_null() | (A + window // 4 <= B))
+    return found.with_columns(A.alias("b"), A.alias("c"))
+
+
+def subsets(events: pl.LazyFrame, window: int) -> pl.LazyFrame:
+    """How many sets of B's there are between each A and each C, in the column ``n``."""
+    found = of_type(events, "A").join(of_type(events, "C"), on="id")
+    found = found.filter(C > A, A + window > C).join(of_type(events, "B"), on="id")
+    found = found.filter(B > A, C > B).group_by("id", "a", "c").agg(pl.len())
+    return found.select("c", n=2 ** pl.col("len").cast(pl.Int64) - 1)
 
 
 def any_match(events: pl.LazyFrame, window: int) -> pl.LazyFrame:
@@ -62,9 +94,15 @@ def main(file: str, workload: str, window: str) -> None:
     """Print the answer as JSON."""
     columns = {"ts": pl.Int64, "type": pl.String, "id": pl.Int64}
     events = pl.scan_csv(file, has_header=False, schema=columns)
-    found = globals()[workload](events, int(window)).collect()
-    mixed = (found["a"] * 31 + found["b"] * 7 + found["c"]) % 1_000_003
-    print(json.dumps({"answer": [len(found), int(mixed.sum())]}))
+    name, _, count = workload.partition("_")
+    given = (int(count),) if count.isdigit() else ()
+    found = globals()[name if given else workload](events, int(window), *given).collect()
+    if workload == "subsets":
+        answer = found["n"].sum(), (found["n"] * found["c"]).sum()
+    else:
+        mixed = (found["a"] * 31 + found["b"] * 7 + found["c"]) % 1_000_003
+        answer = len(found), mixed.sum()
+    print(json.dumps({"answer": [int(value) for value in answer]}))
 
 
 if __name__ == "__main__":

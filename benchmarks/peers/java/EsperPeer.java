@@ -7,12 +7,27 @@ import com.espertech.esper.runtime.client.EPRuntimeProvider;
 
 /** The questions in Esper's pattern language; the clock follows the events. */
 public class EsperPeer {
-    static String question(String workload, long window) {
+    static String event(String type, String more) {
+        return "Event(type='" + type + "'" + more + ")";
+    }
+
+    static String question(String workload, String types, long window) {
         String within = " where timer:within(" + window + " milliseconds)";
         switch (workload) {
             case "sequence":
-                return "select a.ts as a, b.ts as b, c.ts as c from pattern [every a=Event(type='A')"
-                    + " -> (b=Event(type='B', id=a.id) -> c=Event(type='C', id=a.id))" + within + "]";
+                return "select a.ts as a, b.ts as b, c.ts as c from pattern [every a="
+                    + event(types.substring(0, 1), "") + " -> (b="
+                    + event(types.substring(1, 2), ", id=a.id") + " -> c="
+                    + event(types.substring(2), ", id=a.id") + ")" + within + "]";
+            case "relaxed":
+                return "select a.ts as a, coalesce(more.lastOf().ts, b.ts) as b, c.ts as c"
+                    + " from pattern [every a=Event(type='A') -> (b=Event(type='B', id=a.id)"
+                    + " -> (more=Event(type='B', id=a.id) until c=Event(type='C', id=a.id)))"
+                    + within + "]";
+            case "absence":
+                return "select a.ts as a, a.ts as b, a.ts as c from pattern [every a=Event(type='A')"
+                    + " -> (timer:interval(" + window / 4
+                    + " milliseconds) and not Event(type='B', id=a.id))]";
             case "any_match":
                 return "select a.ts as a, b.ts as b, c.ts as c from pattern [every a=Event(type='A')"
                     + " -> (every b=Event(type='B', id=a.id) -> every c=Event(type='C', id=a.id))"
@@ -31,8 +46,9 @@ public class EsperPeer {
     }
 
     public static void main(String[] given) throws Exception {
-        String text = question(given[1], Long.parseLong(given[2]));
-        if (text == null) {
+        String workload = Event.question(given[1]);
+        long window = Long.parseLong(given[2]);
+        if (question(workload, "ABC", window) == null) {
             Answer.cannot("has no such pattern");
             return;
         }
@@ -43,21 +59,28 @@ public class EsperPeer {
         runtime.getEventService().advanceTime(0);
         CompilerArguments arguments = new CompilerArguments(configuration);
         Answer answer = new Answer();
-        runtime.getDeploymentService()
-            .deploy(EPCompilerProvider.getCompiler().compile(text, arguments))
-            .getStatements()[0]
-            .addListener((found, gone, statement, each) -> {
-                if (found == null) {
-                    return;
-                }
-                for (EventBean match : found) {
-                    answer.add((Long) match.get("a"), (Long) match.get("b"), (Long) match.get("c"));
-                }
-            });
+        for (String types : Event.triples(given[1])) {
+            String text = question(workload, types, window);
+            runtime.getDeploymentService()
+                .deploy(EPCompilerProvider.getCompiler().compile(text, arguments))
+                .getStatements()[0]
+                .addListener((found, gone, statement, each) -> {
+                    if (found == null) {
+                        return;
+                    }
+                    for (EventBean match : found) {
+                        answer.add(
+                            (Long) match.get("a"), (Long) match.get("b"), (Long) match.get("c"));
+                    }
+                });
+        }
+        long[] last = {0};
         Event.read(given[0], event -> {
+            last[0] = event.getTs();
             runtime.getEventService().advanceTime(event.getTs());
             runtime.getEventService().sendEventBean(event, "Event");
         });
+        runtime.getEventService().advanceTime(last[0] + window);
         answer.print();
     }
 }
