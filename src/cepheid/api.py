@@ -289,7 +289,7 @@ class CompiledQuery(CompiledSingle):
 
         >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
         >>> drawing = q.buffer({"ts": [1, 2, 3], "type": ["A", "B", "B"]})
-        >>> drawing[:4], "run 1.0.0: in state b[i], has selected B@2 last" in drawing
+        >>> drawing[:4], "run 1.0.1: in state b[i], has selected B@2 last" in drawing
         ('<svg', True)
         """
         from cepheid.explain.buffer_pictures import draw_versioned_buffer

@@ -103,7 +103,9 @@ def test_keywords_of_match_that_another_method_does_not_have() -> None:
         query.diagnose(EVENTS, output="all")
     with pytest.raises(cep.OptionError, match=r"^match has a keyword 'tie_break', but here"):
         query.explain(tie_break="ts")
-    with pytest.raises(cep.OptionError, match=r"no option 'volume'; there are .* top_k,"):
+    with pytest.raises(
+        cep.OptionError, match=r"no option 'volume'; there are .* top_k and workers,"
+    ):
         query.match(EVENTS, volume=3)
 
 

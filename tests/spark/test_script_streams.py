@@ -135,7 +135,7 @@ def test_a_script_is_one_stream_of_the_matches_of_all_queries(
     assert len({row["match_id"] for row in found}) == len(found)
     assert sum(each.observedMetrics["cepheid"]["matches"] for each in progress) == len(found)
     batch = script.match(rocksdb.createDataFrame(table), match_id=True)
-    together = batch.script_columns
+    together = batch.together
     assert together.columns == matches.columns
     ids = {(row["query"], row["match_id"]) for row in together.collect()}
     assert ids == {(row["query"], row["match_id"]) for row in found}

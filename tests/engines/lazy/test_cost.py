@@ -135,6 +135,11 @@ def test_explain_and_drawings_show_the_order_that_runs(
     lines = [line for line in shown.splitlines() if "lazy_chain binds" in line]
     assert lines == [f"  lazy_chain binds {', '.join(order)}" for order in orders]
     chart = query.automaton(evaluation="lazy_chain", statistics=statistics)
+    if "alternatives 1, 2" in chart:  # They share the states of their common beginnings.
+        states = re.findall(r'\(\("([^"]+)"\)\)', chart)
+        begun = dict.fromkeys(" ".join(each[:n]) for each in orders for n in range(1, len(each)))
+        assert states == ["∅", *begun, "F1", "F2"]
+        return
     # R, where a match that a negation excludes ends, comes last.
     states = re.findall(r'\(\("(\w)(?:\[\])?"\)\)', chart.replace('(("R"))', ""))
     assert states == [name for order in orders for name in (*order, "F")]
