@@ -321,6 +321,65 @@ def zhang10_few() -> str:
     return table(columns, beside(rows, "case", ["method"]), 0)
 
 
+def readme_speed() -> str:
+    """The short table of the README."""
+    benchmarks, papers = "[benchmarks](docs/results/benchmarks.md)", "docs/results/papers.md"
+    (stacks,), (file,), keys = rows_of("wu06_c"), rows_of("parquet_file"), rows_of("scale")
+    (many,) = (row for row in keys if (row["series"], row["keys"]) == ("keys", 1_000_000))
+    sequences = rows_of("spark_peers_10m")
+    batch = max(rows_of("spark_batch"), key=lambda row: (row["events"], "ratio" in row))
+    shares = sorted(row["cpu_ratio"] for row in rows_of("spark_streaming"))
+    lines = (
+        (
+            "`SEQ` of three with `[id]`, 10,000 ids, in a session on one core",
+            f"{stacks['session_M/s']:.0f} million events/s, {stacks['session/numbering_c']:.2f} "
+            "times the speed of a C program written for this query",
+            benchmarks,
+        ),
+        (
+            "the same with a million ids, each with 20 events in the window",
+            f"{many['M_events_per_s']:.1f} million events/s, "
+            f"peak memory {many['peak_MiB']:,.0f} MiB",
+            "[scale](docs/results/scale.md)",
+        ),
+        (
+            "`cepheid match` on a Parquet file of 10 million events, including startup",
+            f"{file['seconds']:.1f} s",
+            benchmarks,
+        ),
+        (
+            f"Spark, {batch['events'] // 10**6} million events",
+            f"{batch['ratio']:.2f} times the CPU time of the same plan with idle workers",
+            "[Spark](docs/guides/spark.md#what-it-costs)",
+        ),
+        (
+            "Spark, sequences over 10 million events in Parquet files that workers read directly",
+            f"{_from_to(sequences, 'cepheid gains', 0)} times as fast as the better of joins and "
+            "window functions",
+            f"[results]({papers})",
+        ),
+        (
+            "the same, if Spark reads the events",
+            f"{_from_to(sequences, 'cepheid, read by Spark gains', 1)} times as fast",
+            f"[results]({papers})",
+        ),
+        (
+            "Spark stream, micro-batches of a million events",
+            f"{shares[0]:.0%} to {shares[-1]:.0%} of the throughput of an idle operator".replace(
+                "%", " %"
+            ),
+            benchmarks,
+        ),
+    )
+    rows = [dict(zip(("workload", "measured", "details"), line, strict=True)) for line in lines]
+    return table([(name, plain(name)) for name in rows[0]], rows, 3)
+
+
+def _from_to(rows: Sequence[Row], key: str, places: int) -> str:
+    values = [row[key] for row in rows]
+    return f"{min(values):.{places}f} to {max(values):.{places}f}"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     each.__name__: each
     for each in (
@@ -339,6 +398,7 @@ TABLES: dict[str, Callable[[], str]] = {
         spark_streaming,
         zhang10,
         zhang10_few,
+        readme_speed,
     )
 }
 

@@ -22,6 +22,7 @@ class Tuning:
 
     # Sessions
     chunk_events: int = 131_072  # read per chunk: its temporary arrays stay in cache
+    slice_overlap: float = 0.25  # threads read slices of time if this share or less is read twice
     few_events: int = 1_024  # with at most this many retained events, no gaps are made
     few_strings: int = 256  # up to this many strings are never evicted
     few_partitions: int = 16_384  # up to this many partition numbers are kept between batches

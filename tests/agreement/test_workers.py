@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import cepheid as cep
+from cepheid.tuning import tuned
 
 
 @pytest.fixture(autouse=True)
@@ -33,20 +34,72 @@ def _compiled(case: Case, output: dict[str, Any]) -> cep.CompiledQuery | None:
 
 
 @settings(suppress_health_check=list(HealthCheck))
-@given(case=ANY_CASE, output=outputs(), workers=st.integers(2, 4))
+@given(
+    case=ANY_CASE,
+    output=outputs(),
+    workers=st.integers(2, 4),
+    overlap=st.sampled_from([0.0, 1000.0]),
+)
 @pytest.mark.filterwarnings("ignore::cepheid.CepheidWarning")
-def test_whole_streams(case: Case, output: dict[str, Any], workers: int) -> None:
+def test_whole_streams(case: Case, output: dict[str, Any], workers: int, overlap: float) -> None:
     query = _compiled(case, output)
     if query is None:
         return
     alone = query.match(case.table(), **output)
-    found = query.match(case.table(), workers=workers, **output)
-    assert found.bindings() == alone.bindings()
-    assert found.to_arrow() == alone.to_arrow()
-    parts = query.match_stream(case.table(), workers=workers, **output)
+    with tuned(slice_overlap=overlap):  # Keys or slices of time divide the events.
+        found = query.match(case.table(), workers=workers, **output)
+        parts = list(query.match_stream(case.table(), workers=workers, **output))
+        count = query.count(case.table(), workers=workers, **output)
+    assert_equal_up_to_ties(found, alone)
+    if not overlap:
+        assert found.to_arrow() == alone.to_arrow()
     assert sorted(str(each.bindings) for each in parts) == sorted(map(str, alone.bindings()))
-    assert query.count(case.table(), workers=workers, **output) == len(alone)
+    assert count == len(alone)
     event(f"matches: {min(len(alone), 3)}")
+
+
+def assert_equal_up_to_ties(found: cep.Matches, alone: cep.Matches) -> None:
+    """The same matches, in the order of their last events."""
+    assert sorted(map(str, found.bindings())) == sorted(map(str, alone.bindings()))
+    assert [match.end for match in found] == [match.end for match in alone]
+
+
+SLICED = [
+    "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 9",
+    "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match { [id] } WITHIN 9",
+    "PATTERN SEQ(A+ a[], B b) WHERE strict_contiguity { a[1].x > 0 } WITHIN 9",
+    "PATTERN SEQ(A a, B+ b[]) WHERE partition_contiguity { [id] } WITHIN 9",
+    "PATTERN SEQ(~(C c), A a, ~(C d), B b) WHERE [id] WITHIN 9",
+    "PATTERN SEQ(~(C c) WITHIN 12, A a, B b) WHERE c.x > a.x + 2 WITHIN 9",
+    "PATTERN OR(SEQ(A a, B b), SEQ(B d, C c)) WITHIN 9",
+    "PATTERN SEQ(A a, B* b[], C c) WHERE skip_till_any_match { [id] } WITHIN 9",
+]
+
+
+@pytest.mark.parametrize("text", SLICED)
+@pytest.mark.parametrize("workers", [2, 3])
+def test_slices_of_time(text: str, workers: int, tune: Callable[..., None]) -> None:
+    random = np.random.default_rng(workers)
+    events = {
+        "ts": np.sort(random.integers(0, 300, 400)),
+        "type": random.choice(["A", "B", "C"], 400),
+        "id": random.integers(0, 3, 400),
+        "x": random.integers(0, 5, 400),
+    }
+    query = cep.query(text)
+    alone = query.match(events)
+    tune(chunk_events=64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = query.match(events, workers=workers)
+        parts = [each.bindings for each in query.match_stream(events, workers=workers)]
+        count = query.count(events, workers=workers)
+    assert_equal_up_to_ties(found, alone)
+    assert sorted(map(str, parts)) == sorted(map(str, alone.bindings()))
+    assert count == len(alone) > 20
+    assert found.metrics.events == 400
+    assert found.metrics.matches == alone.metrics.matches
+    assert found.metrics.mean_match_length == pytest.approx(alone.metrics.mean_match_length)
 
 
 @settings(suppress_health_check=list(HealthCheck))

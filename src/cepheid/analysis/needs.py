@@ -10,11 +10,25 @@ from cepheid.analysis.model import AnalysedQuery, Clause
 from cepheid.errors import closest, list_words, warn
 from cepheid.functions import EXTREMES, find_function
 from cepheid.language import syntax as ast
+from cepheid.language.computed import reads_positions
 from cepheid.language.printer import print_pattern
 from cepheid.schema import Kind, sources_of
 
 RANK = "rank"
 STRING_FUNCTIONS = ("lower", "upper", "length")
+
+
+def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
+    """The types of the events that some component can bind; None if all events matter."""
+    counts_events = query.query.measure is not ast.WindowMeasure.TIME
+    if not query.query.strategy.skips or counts_events or reads_positions(query.query):
+        return None
+    return frozenset(
+        name
+        for alternative in query.alternatives
+        for component in (*alternative.components, *(n.component for n in alternative.negations))
+        for name in component.types
+    )
 
 
 def needed_columns(

@@ -79,7 +79,7 @@ class _FirstRun(WholeRun):
         """All matches of a whole stream."""
         found = self._by_definition(events)
         if found is None:
-            self._run = _noted_run(self._task)
+            self._run = _noted_run(self._task, events)
             found = self._run.run(events)
         return found
 
@@ -89,7 +89,7 @@ class _FirstRun(WholeRun):
         if found is not None:
             yield Matches(self._query.query, events, found)
             return
-        self._run = _noted_run(self._task)
+        self._run = _noted_run(self._task, events)
         for part in self._run.stream(events):
             self.events_done = self._run.events_done
             yield part
@@ -131,10 +131,15 @@ def whole_run(planned: PlannedQuery, events: Events) -> WholeRun:
     is_defined = not rule.mode.chooses or rule.mode.definition is not None
     is_first = is_first_run(name, len(events))
     if has_said or not is_defined or not is_first or planned.evaluation.has_confidence:
-        return _noted_run(planned.task)
+        return _noted_run(planned.task, events)
     return _FirstRun(planned.task)
 
 
-def _noted_run(task: SessionTask) -> WholeRun:
+def _noted_run(task: SessionTask, events: Events) -> WholeRun:
     note_run(task.evaluation)
+    if task.options.workers > 1:
+        from cepheid.sessions.division.slices import SlicedRun, slices_of
+
+        if slices_of(task, events, task.options.workers):
+            return SlicedRun(task)
     return new_run(task)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.jit.decorators import I64, I64S, array_of, helper, kernel
+from cepheid.jit.decorators import I32S, I64, I64S, array_of, helper, kernel
 
 U8S = array_of(np.uint8)
+BOOLS = array_of(np.bool_)
 
 
 @helper
@@ -40,15 +41,18 @@ def mix_strings(offsets, data, hashes):
     return 0
 
 
-@kernel(I64(I64S, I64, I64S, I64S))
-def group_by_bucket(hashes, first, positions, ends):
+@kernel(I64(I64S, I32S, BOOLS, I64, I64S, I64S))
+def group_by_bucket(hashes, types, wanted, first, positions, ends):
     """Order events by bucket: those of bucket b are in ``positions`` up to ``ends[b]``.
 
-    Within a bucket they stay in order. Positions count from ``first``.
+    Events of types that are not wanted are in no bucket. Within a bucket the others stay in order.
+    Positions count from ``first``.
     """
     count = len(ends)
     ends[:] = 0
     for i in range(len(hashes)):
+        if not wanted[types[i]]:
+            continue
         bucket = (hashes[i] & 0x7FFFFFFFFFFFFFFF) % count
         hashes[i] = bucket
         ends[bucket] += 1
@@ -56,6 +60,8 @@ def group_by_bucket(hashes, first, positions, ends):
     for bucket in range(count):
         begin, ends[bucket] = begin + ends[bucket], begin
     for i in range(len(hashes)):
+        if not wanted[types[i]]:
+            continue
         bucket = hashes[i]
         positions[ends[bucket]] = first + i
         ends[bucket] += 1

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.needs import relevant_types
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import one_array, shared, without_dictionary
 from cepheid.events.columns.encoding import encode_column
@@ -34,18 +35,20 @@ class Buckets:
 
     attributes: tuple[str, ...]
     by_type: KeyOfType | None = None
+    types: frozenset[str] | None = None
+    """Events of other types are in no bucket."""
 
     @classmethod
     def of(cls, query: AnalysedQuery, rule: OutputRule) -> Buckets | None:
         """How the events of a query can be divided; None if a match needs all of them."""
-        tests = equivalence_keys(query)
+        tests, types = equivalence_keys(query), relevant_types(query)
         if tests:
-            return cls(tuple(sorted(tests)))
+            return cls(tuple(sorted(tests)), None, types)
         if depends_on_others(query.query, rule):
             return None
         for by_type in common_keys(query):
             if by_type:
-                return cls((), by_type)
+                return cls((), by_type, types)
         return None
 
     def positions(self, events: Events, count: int, low: int, high: int) -> list[Int64s]:
@@ -65,8 +68,10 @@ class Buckets:
                 _mix(part, name, hashes)
         else:
             self._mix_by_type(part, hashes)
-        buckets.group_by_bucket(hashes, low, positions, ends)
-        return np.split(positions, ends[:-1])
+        names = part.type_names if self.types is None else self.types
+        wanted = np.array([name in names for name in part.type_names], dtype=np.bool_)
+        buckets.group_by_bucket(hashes, part.type_codes, wanted, low, positions, ends)
+        return np.split(positions[: ends[-1]], ends[:-1])
 
     def _mix_by_type(self, part: Events, hashes: Int64s) -> None:
         assert self.by_type is not None

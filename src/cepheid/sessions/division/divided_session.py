@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.analysis.needs import attributes_named
 from cepheid.engines.base.query_session import QuerySession, SessionTask, refuse_earlier
 from cepheid.engines.base.retained import Retained
 from cepheid.errors import warn
@@ -26,9 +25,10 @@ from cepheid.matches.bindings import Bindings, joined_bindings
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, summed_metrics
 from cepheid.planning.registry import evaluation_named
-from cepheid.schema import PARTITION_INDEX
 from cepheid.sessions.division.buckets import Buckets
 from cepheid.sessions.division.crew import Crew
+from cepheid.sessions.division.parts import alone, in_order, tested_columns
+from cepheid.sessions.division.slices import Slice, slices_of
 from cepheid.sessions.plan import new_run
 from cepheid.snapshot_checks import FAR, check_arrays, check_values, expected, require
 from cepheid.snapshots import Arrays, Parts, pack, unpack
@@ -41,11 +41,6 @@ def divided_session(task: SessionTask) -> QuerySession:
     if buckets is None:
         return new_run(alone(task))
     return DividedSession(task, buckets)
-
-
-def alone(task: SessionTask) -> SessionTask:
-    """The same for one worker."""
-    return replace(task, options=replace(task.options, workers=1))
 
 
 def buckets_of(task: SessionTask) -> Buckets | None:
@@ -67,11 +62,22 @@ def buckets_of(task: SessionTask) -> Buckets | None:
 def count_divided(
     task: SessionTask, events: Events, count: Callable[[Events], int | None]
 ) -> list[int | None]:
-    """What each worker counts among the events of its partitions."""
-    buckets = None if task.options.workers == 1 else buckets_of(task)
+    """What each worker counts; its sum with that of the others is the number of matches."""
+    workers = task.options.workers
+    slices = slices_of(task, events, workers)
+    if slices:
+        tested = tested_columns(task, events)
+
+        def count_slice(part: Slice) -> int | None:
+            all_matches = count(tested.slice(part.begin, part.high))
+            others = count(tested.slice(part.begin, part.low)) if part.begin < part.low else 0
+            return None if all_matches is None or others is None else all_matches - others
+
+        return Crew(workers).each([partial(count_slice, each) for each in slices])
+    buckets = None if workers == 1 else buckets_of(task)
     if buckets is None:
         return [count(events)]
-    tested, crew = tested_columns(task, events), Crew(task.options.workers)
+    tested, crew = tested_columns(task, events), Crew(workers)
     divided = Division(buckets, crew).positions(events)
 
     def count_part(positions: Int64s) -> int | None:
@@ -97,13 +103,6 @@ class Division:
         is_long = len(events) > tuning().few_events
         found = self._crew.each(works) if is_long else [work() for work in works]
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]
-
-
-def tested_columns(task: SessionTask, events: Events) -> Events:
-    """The events with only the columns that conditions read."""
-    named = attributes_named(task.query.query, whole_events=False) or set()
-    names = [name for name in events.table.column_names if name in named or name == PARTITION_INDEX]
-    return replace(events, table=events.table.select(names))
 
 
 class DividedSession(QuerySession):
@@ -140,7 +139,7 @@ class DividedSession(QuerySession):
             ]
         )
         self.events_done = len(events)
-        return [_in_order([part for parts in found for part in parts] or [self.nothing])]
+        return [in_order([part for parts in found for part in parts] or [self.nothing])]
 
     def stream(self, events: Events) -> Iterator[Matches]:
         """All matches of a whole stream, in parts that need not be in memory together."""
@@ -160,7 +159,7 @@ class DividedSession(QuerySession):
         for each in found:
             view, parts = each.parts()
             placed += [_placed(part, view.rows.__getitem__) for part in parts if len(part)]
-        return Matches(self._query.query, events, [_in_order(placed or [self.nothing])])
+        return Matches(self._query.query, events, [in_order(placed or [self.nothing])])
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch completes."""
@@ -176,10 +175,10 @@ class DividedSession(QuerySession):
         return self._advanced(int(batch.ticks[-1]), batch)
 
     def _advanced(self, ticks: int | None, after: Events | None) -> list[Matches]:
-        parts: list[Events | None] = [None] * self._crew.size
+        parts: list[Callable[[], Events] | None] = [None] * self._crew.size
         if after is not None:
             refuse_earlier(after, self._now)
-            parts = [after.take(positions) for positions in self._division.positions(after)]
+            parts = [partial(after.take, each) for each in self._division.positions(after)]
             self._rows_read += len(after)
         if ticks is not None:
             self._now = ticks if self._now is None else max(self._now, ticks)
@@ -199,10 +198,12 @@ class DividedSession(QuerySession):
         for each in some:
             view, parts = each.parts()
             bound = joined_bindings(parts)
-            used = np.unique(np.concatenate([c.positions for c in bound.variables.values()]))
-            used = used[used >= 0]
+            is_used = np.zeros(len(view), dtype=np.bool_)
+            for column in bound.variables.values():
+                is_used[column.positions[column.positions >= 0]] = True
+            used = np.flatnonzero(is_used)
             first = sum(map(len, events))
-            placed.append(_placed(bound, partial(_found_at, used, first)))
+            placed.append(_placed(bound, (np.cumsum(is_used) + (first - 1)).__getitem__))
             events.append(view.take(used))
         joined = joined_bindings(placed)
         order = np.argsort(joined.ends, kind="stable")
@@ -280,8 +281,10 @@ class DividedSession(QuerySession):
         self._rows_read, self._now = header["rows_read"], header["now"]
 
 
-def _advancing(ticks: int | None, part: Events | None) -> Callable[[QuerySession], Matches]:
-    return lambda session: session.advance(ticks, after=part)
+def _advancing(
+    ticks: int | None, part: Callable[[], Events] | None
+) -> Callable[[QuerySession], Matches]:
+    return lambda session: session.advance(ticks, after=None if part is None else part())
 
 
 def _moved(part: Bindings, positions: Int64s) -> Bindings:
@@ -293,18 +296,3 @@ def _moved(part: Bindings, positions: Int64s) -> Bindings:
 def _placed(part: Bindings, move: Callable[[PositionArray], PositionArray]) -> Bindings:
     """The matches of a session, which has numbered the events of one thread."""
     return replace(part.moved(move), completed_at=None)
-
-
-def _found_at(used: PositionArray, first: int, positions: PositionArray) -> Int64s:
-    return np.searchsorted(used, positions) + first
-
-
-def _in_order(parts: Sequence[Bindings]) -> Bindings:
-    """The matches in the order in which they complete, as one session finds them."""
-    joined = joined_bindings(parts)
-    completed = joined.last_events() if joined.completed_at is None else joined.completed_at
-    order = np.argsort(completed, kind="stable")
-    ends = joined.ends
-    if (np.diff(ends[order]) < 0).any():
-        order = np.lexsort((completed, ends))
-    return joined if (np.diff(order) == 1).all() else joined.pick(order)

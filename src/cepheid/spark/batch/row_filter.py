@@ -19,9 +19,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge
+from cepheid.analysis.needs import relevant_types
 from cepheid.codegen.compiler import is_on_each_event
 from cepheid.language import syntax as ast
-from cepheid.language.computed import reads_positions
 from cepheid.schema import Kind, Schema
 from cepheid.spark.batch.frames import column
 
@@ -102,14 +102,6 @@ def rows_of_components(
         [(component, rows(component, clauses)) for component, clauses in _positive(alternative)]
         for alternative in query.alternatives
     ]
-
-
-def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
-    """The types of the rows that some component can bind; None if all rows matter."""
-    counts_events = query.query.measure is not ast.WindowMeasure.TIME
-    if not query.query.strategy.skips or counts_events or reads_positions(query.query):
-        return None
-    return frozenset(name for component, _ in _components(query) for name in component.types)
 
 
 def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clause]]]:

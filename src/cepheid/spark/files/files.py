@@ -20,13 +20,13 @@ import pyarrow.types as arrow
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from cepheid.analysis.needs import relevant_types
 from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, warn
 from cepheid.sessions.run_settings import MatchKeywords
 from cepheid.spark.batch.arrow_schemas import arrow_schema
 from cepheid.spark.batch.frames import map_in_arrow
 from cepheid.spark.batch.preparation import Prepared, prepare
-from cepheid.spark.batch.row_filter import relevant_types
 from cepheid.spark.batch.slices import why_not_sliced, with_reach
 from cepheid.spark.files.plain_files import plain_files
 from cepheid.spark.files.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened

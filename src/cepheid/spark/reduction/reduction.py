@@ -20,11 +20,12 @@ from typing import Literal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
+from cepheid.analysis.needs import relevant_types
 from cepheid.errors import OptionError
 from cepheid.language import syntax as ast
 from cepheid.spark.batch.frames import column
 from cepheid.spark.batch.preparation import Prepared
-from cepheid.spark.batch.row_filter import relevant_types, rows_of_components
+from cepheid.spark.batch.row_filter import rows_of_components
 from cepheid.spark.batch.slices import ticks_of
 from cepheid.spark.reduction.estimate import Estimate, read_sample
 from cepheid.spark.reduction.input_plans import input_bytes, is_cheap, why_not_repeatable
