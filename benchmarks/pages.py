@@ -23,7 +23,7 @@ PAGES = (
     Path("docs/results/scale.md"),
     Path("docs/guides/rules.md"),
 )
-BLOCK = re.compile(r"(?P<begin><!-- results: (?P<name>\w+) -->\n).*?(?P<end>\n<!-- end -->)", re.S)
+BLOCK = re.compile(r"<!-- results: (?P<name>\w+) -->\n.*?<!-- end -->", re.DOTALL)
 QUERIES = ("p1s3", "p2s2", "p2s3", "p3s2", "p3s3")
 DELTAS = (1, 10, 20, 30, 50)
 METHODS = ("point", "any_state", "query_order", "selectivity")
@@ -321,6 +321,22 @@ def zhang10_few() -> str:
     return table(columns, beside(rows, "case", ["method"]), 0)
 
 
+def workers() -> str:
+    """One thread and two."""
+    return table(
+        [
+            ("query", plain("query")),
+            ("", plain("way")),
+            ("matches", plain("matches")),
+            ("one thread", places("seconds_1", 2, unit=" s")),
+            ("two threads", places("seconds_2", 2, unit=" s")),
+            ("ratio", places("gain", 2)),
+        ],
+        rows_of("workers"),
+        2,
+    )
+
+
 def readme_speed() -> str:
     """The short table of the README."""
     benchmarks, papers = "[benchmarks](docs/results/benchmarks.md)", "docs/results/papers.md"
@@ -399,13 +415,19 @@ TABLES: dict[str, Callable[[], str]] = {
         zhang10,
         zhang10_few,
         readme_speed,
+        workers,
     )
 }
 
 
 def filled(text: str) -> str:
     """A page with its tables written anew."""
-    return BLOCK.sub(lambda found: found["begin"] + TABLES[found["name"]]() + found["end"], text)
+
+    def anew(found: re.Match[str]) -> str:
+        name = found["name"]
+        return f"<!-- results: {name} -->\n{TABLES[name]()}\n<!-- end -->"
+
+    return BLOCK.sub(anew, text)
 
 
 def main() -> None:

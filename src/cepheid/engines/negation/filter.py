@@ -111,6 +111,8 @@ class NegationFilter:
     ) -> Bools:
         """Which of the matches, in these partitions, an event has violated."""
         violated = int64s(len(matches))
+        if not len(matches):
+            return np.zeros(0, dtype=np.bool_)
         test = self._test
         lower, upper = self._bounds(matches)
         if self._is_own:
@@ -131,7 +133,9 @@ class NegationFilter:
         # Registers are filled from the events of a match, and conditions read those of a span.
         conditions = conditions._replace(context=self._columns.context)
         drive = Drive()
-        for span in self._index.spans:
+        place = int(lower.min()), int(upper.max())
+        reached = int(lasts.min()) - self._window, int(firsts.max()) + self._window
+        for span in self._index.between(place, reached):
             if test.is_across:
                 self._registers.point_at(span.columns, strings, lists)
             at = int64s(2)

@@ -36,6 +36,8 @@ class Span:
     columns: tuple[EncodedColumn, ...]
     from_axis: int
     to_axis: int
+    from_event: int
+    to_event: int
 
     @classmethod
     def of(cls, arrays: SpanArrays, columns: Sequence[EncodedColumn]) -> Span:
@@ -44,7 +46,9 @@ class Span:
             order = np.lexsort((arrays.events, arrays.partitions))
             arrays = SpanArrays(*(array[order] for array in arrays))
             columns = [taken(column, order) for column in columns]
-        return cls(arrays, tuple(columns), int(arrays.axis.min()), int(arrays.axis.max()))
+        numbers = arrays.axis, arrays.events
+        ends = (int(end) for each in numbers for end in (each.min(), each.max()))
+        return cls(arrays, tuple(columns), *ends)
 
     def __len__(self) -> int:
         return len(self.arrays.events)
@@ -82,6 +86,17 @@ class NegationIndex:
             if newer.to_axis - older.from_axis > self._reach // _SPANS:
                 break
             self.spans[-2:] = [older.followed_by(newer)]
+
+    def between(self, events: tuple[int, int], axis: tuple[int, int]) -> list[Span]:
+        """The spans with events between these two, on the axis too."""
+        return [
+            span
+            for span in self.spans
+            if span.to_event > events[0]
+            and span.from_event < events[1]
+            and span.to_axis > axis[0]
+            and span.from_axis < axis[1]
+        ]
 
     def evict(self, following: Int64s) -> None:
         """Drop the events that no later match can meet.
