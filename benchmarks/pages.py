@@ -321,6 +321,35 @@ def zhang10_few() -> str:
     return table(columns, beside(rows, "case", ["method"]), 0)
 
 
+def parquet_file() -> str:
+    """A file through the command line."""
+    return table(
+        [
+            ("events", plain("events")),
+            ("file", places("file_MB", 0, unit=" MB")),
+            ("time", places("seconds", 2, unit=" s")),
+            ("CPU time", places("processor_seconds", 2, unit=" s")),
+            ("million events/s", number("M_events/s")),
+            ("peak memory", places("peak_MB", 0, unit=" MB")),
+        ],
+        rows_of("parquet_file"),
+        0,
+    )
+
+
+def feed_latency() -> str:
+    """A session fed with few events at a time."""
+    columns: list[Column] = [
+        ("query", plain("query")),
+        ("events in a batch", plain("events")),
+        ("mean", places("mean_us", 0)),
+        ("median", places("p50_us", 0)),
+        ("95 %", places("p95_us", 0)),
+        ("99 %", places("p99_us", 0)),
+    ]
+    return table(columns, rows_of("feed_latency"))
+
+
 def workers() -> str:
     """One thread and two."""
     return table(
@@ -375,11 +404,6 @@ def readme_speed() -> str:
             f"[results]({papers})",
         ),
         (
-            "the same, if Spark reads the events",
-            f"{_from_to(sequences, 'cepheid, read by Spark gains', 1)} times as fast",
-            f"[results]({papers})",
-        ),
-        (
             "Spark stream, micro-batches of a million events",
             f"{shares[0]:.0%} to {shares[-1]:.0%} of the throughput of an idle operator".replace(
                 "%", " %"
@@ -416,6 +440,8 @@ TABLES: dict[str, Callable[[], str]] = {
         zhang10_few,
         readme_speed,
         workers,
+        parquet_file,
+        feed_latency,
     )
 }
 

@@ -27,7 +27,7 @@ public class FlinkSqlPeer {
                     "(A X* B Y* C)" + within, "X AS X.type <> " + b + ", B AS B.type = " + b
                         + ", Y AS Y.type <> '" + types.charAt(2) + "'");
             case "relaxed":
-                return recognize(types, "A.ts AS a, GREATEST(B.ts, MAX(IF(Y.type = 'B', Y.ts, 0)))"
+                return recognize(types, "A.ts AS a, GREATEST(B.ts, COALESCE(MAX(IF(Y.type = 'B', Y.ts, 0)), 0))"
                     + " AS b, C.ts AS c", three, "(A X* B Y* C)" + within,
                     "X AS X.type <> 'B', B AS B.type = 'B', Y AS Y.type <> 'C'");
             case "negation":

@@ -62,7 +62,7 @@ public class SiddhiPeer {
             }
         });
         // An event that no question asks for moves the clock on.
-        input.send(last[0] + window, new Object[] {last[0] + window, "end", 0L});
+        input.send(last[0] + window, new Object[] {last[0] + window, "end", -1L});
         answer.print();
         System.out.flush();
         Runtime.getRuntime().halt(0);
