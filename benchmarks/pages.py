@@ -74,7 +74,10 @@ def plain(key: str) -> Callable[[Row], str]:
 def table(columns: Sequence[Column], rows: Iterable[Row], texts: int = 1) -> str:
     """A table in Markdown; all columns but the first ``texts`` are aligned to the right."""
     alignments = ["---" if place < texts else "---:" for place in range(len(columns))]
-    cells = [[header for header, _ in columns], *([c(row) for _, c in columns] for row in rows)]
+    cells = [
+        [header for header, _ in columns],
+        *([c(row).replace("|", r"\|") for _, c in columns] for row in rows),
+    ]
     lines = ["|" + "|".join(f" {each} " if each else " " for each in line) + "|" for line in cells]
     return "\n".join([lines[0], f"|{'|'.join(alignments)}|", *lines[1:]])
 
@@ -350,6 +353,27 @@ def feed_latency() -> str:
     return table(columns, rows_of("feed_latency"))
 
 
+def row_patterns() -> str:
+    """Workloads of MATCH_RECOGNIZE."""
+    columns: list[Column] = [
+        ("workload", plain("workload")),
+        ("rows", plain("rows")),
+        ("matches", plain("matches")),
+        *((each, number(each, 3)) for each in ("search", "engine", "measures", "call")),
+    ]
+    rows = [row for row in rows_of("row_patterns") if isinstance(row["matches"], int)]
+    return table(columns, rows)
+
+
+def rules() -> str:
+    """Events per second by the number of rules and the size of batches."""
+    rows = beside(rows_of("rules"), "rules", ["batch"])
+    batches = dict.fromkeys(row["batch"] for row in rows_of("rules"))
+    columns: list[Column] = [("rules", plain("rules"))]
+    columns += [(f"batches of {each:,}", number(f"{each}:events_per_s")) for each in batches]
+    return table(columns, rows, 0)
+
+
 def workers() -> str:
     """One thread and two."""
     return table(
@@ -441,6 +465,8 @@ TABLES: dict[str, Callable[[], str]] = {
         readme_speed,
         workers,
         parquet_file,
+        row_patterns,
+        rules,
         feed_latency,
     )
 }
