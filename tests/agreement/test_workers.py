@@ -78,7 +78,10 @@ SLICED = [
 
 @pytest.mark.parametrize("text", SLICED)
 @pytest.mark.parametrize("workers", [2, 3])
-def test_slices_of_time(text: str, workers: int, tune: Callable[..., None]) -> None:
+@pytest.mark.parametrize("evaluation", ["nfa_b", "instance_stacks", "lazy_chain", "lazy_tree"])
+def test_slices_of_time(
+    text: str, workers: int, evaluation: str, tune: Callable[..., None]
+) -> None:
     random = np.random.default_rng(workers)
     events = {
         "ts": np.sort(random.integers(0, 300, 400)),
@@ -87,13 +90,17 @@ def test_slices_of_time(text: str, workers: int, tune: Callable[..., None]) -> N
         "x": random.integers(0, 5, 400),
     }
     query = cep.query(text)
-    alone = query.match(events)
+    try:
+        alone = query.match(events, evaluation=evaluation)
+    except cep.EvaluationError:
+        return
     tune(chunk_events=64)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = query.match(events, workers=workers)
-        parts = [each.bindings for each in query.match_stream(events, workers=workers)]
-        count = query.count(events, workers=workers)
+        found = query.match(events, workers=workers, evaluation=evaluation)
+        stream = query.match_stream(events, workers=workers, evaluation=evaluation)
+        parts = [each.bindings for each in stream]
+        count = query.count(events, workers=workers, evaluation=evaluation)
     assert_equal_up_to_ties(found, alone)
     assert sorted(map(str, parts)) == sorted(map(str, alone.bindings()))
     assert count == len(alone) > 20

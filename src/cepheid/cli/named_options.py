@@ -194,7 +194,12 @@ LIMITS = (
     NamedOption("max_memory", "SIZE", "stop with an error before more is used: '2 GiB'"),
 )
 THREADS = (
-    NamedOption("workers", "N", "divide the partitions of the events among N threads", _read_whole),
+    NamedOption(
+        "workers",
+        "N",
+        "run the query in N threads, which divide its events by time or by key",
+        _read_whole,
+    ),
 )
 PLANNING = (
     NamedOption(
