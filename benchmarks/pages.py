@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.peers import page as peers_page
+from benchmarks.timing import digits
 
 RESULTS = Path("benchmarks/results")
 PAGES = (
@@ -32,28 +34,16 @@ Row = Mapping[str, Any]
 Column = tuple[str, Callable[[Row], str]]
 
 
+def settings_of(name: str) -> dict[str, Any]:
+    """The settings of a stored result."""
+    document = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return dict(document["settings"])
+
+
 def rows_of(name: str) -> list[dict[str, Any]]:
     """The rows of a stored result."""
     document = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     return list(document["rows"])
-
-
-def digits(value: float, count: int = 2) -> str:
-    """A number with so many digits that matter, and commas.
-
-    >>> digits(0.01234), digits(15.86), digits(1234567.0, 3), digits(847.0, 3)
-    ('0.012', '16', '1,230,000', '847')
-    """
-    if value == 0:
-        return "0"
-    rounded = float(f"{value:.{count - 1}e}")
-    whole = len(f"{abs(rounded):.0f}") if abs(rounded) >= 1 else 0
-    if whole >= count:
-        return f"{rounded:,.0f}"
-    places = count - whole
-    if whole == 0:
-        places = count - 1 - int(f"{rounded:e}".partition("e")[2])
-    return f"{rounded:,.{places}f}"
 
 
 def number(key: str, count: int = 2, scale: float = 1.0) -> Callable[[Row], str]:
@@ -390,6 +380,61 @@ def workers() -> str:
     )
 
 
+def cluster_checks() -> str:
+    """The simulation of a cluster beside runs."""
+    checks = settings_of("cluster_model")["checks"]
+    errors = [abs(row["error"]) for row in checks]
+    shown = table(
+        [
+            ("Spark master", lambda row: f"`{row['master']}`"),
+            ("events", plain("events")),
+            ("measured", places("measured_s", 1, unit=" s")),
+            ("predicted", places("predicted_s", 1, unit=" s")),
+            ("error", lambda row: f"{row['error'] * 100:+.0f} %"),
+        ],
+        checks,
+    )
+    median, worst = statistics.median(errors) * 100, max(errors) * 100
+    return f"{shown}\n\nThe median error is {median:.0f} %, the greatest {worst:.0f} %."
+
+
+def cluster_predictions() -> str:
+    """Jobs of each size on clusters of each size."""
+    rows = [row for row in rows_of("cluster_model") if not row["heaviest_key"]]
+    return table(
+        [
+            ("events", lambda row: f"{row['events']:,.0f}"),
+            ("cores", plain("cores")),
+            ("time", lambda row: _duration(row["seconds"])),
+            ("worker memory", places("worker_bytes", 1, 2**-30, " GiB")),
+            ("money", lambda row: f"${digits(row['money'])}"),
+        ],
+        rows,
+        0,
+    )
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{digits(seconds / size)} {unit}"
+    return f"{digits(seconds)} s"
+
+
+def cluster_streams() -> str:
+    """The cores that streams need to keep up."""
+    return table(
+        [
+            ("events per second", lambda row: f"{row['events_per_s']:,.0f}"),
+            ("window", lambda row: _duration(row["window_s"])),
+            ("cores", lambda row: f"{row['cores']:,}" if row["cores"] else "more than 5,000"),
+            ("state", lambda row: f"{digits(row['GiB'])} GiB"),
+        ],
+        settings_of("cluster_model")["streams"],
+        0,
+    )
+
+
 def readme_speed() -> str:
     """The short table of the README."""
     benchmarks, papers = "[benchmarks](docs/results/benchmarks.md)", "docs/results/papers.md"
@@ -468,6 +513,9 @@ TABLES: dict[str, Callable[[], str]] = {
         row_patterns,
         rules,
         feed_latency,
+        cluster_checks,
+        cluster_predictions,
+        cluster_streams,
     )
 }
 

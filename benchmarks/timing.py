@@ -85,6 +85,24 @@ def write_results(
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
+def digits(value: float, count: int = 2) -> str:
+    """A number with so many digits that matter, and commas.
+
+    >>> digits(0.01234), digits(15.86), digits(1234567.0, 3), digits(847.0, 3)
+    ('0.012', '16', '1,230,000', '847')
+    """
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.{count - 1}e}")
+    whole = len(f"{abs(rounded):.0f}") if abs(rounded) >= 1 else 0
+    if whole >= count:
+        return f"{rounded:,.0f}"
+    places = count - whole
+    if whole == 0:
+        places = count - 1 - int(f"{rounded:e}".partition("e")[2])
+    return f"{rounded:,.{places}f}"
+
+
 def print_table(title: str, rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) -> None:
     """Print rows as a table in Markdown, floats with three digits that matter."""
     names = list(columns) or list(rows[0])

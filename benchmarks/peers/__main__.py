@@ -138,7 +138,7 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:
             axes.bar(places, values, width=0.9 * width, label=workload.replace("_", " "))
         axes.set(yscale="log", ylabel=label)
         axes.set_xticks([ix + 0.4 for ix in range(len(names))], names)
-    grid[0].legend(ncols=5)
+    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
     figure.savefig(path)
     pyplot.close(figure)
     return True
@@ -151,6 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--ids", type=int, default=1_000)
     parser.add_argument("--limit", type=float, default=300, help="seconds for each process")
     parser.add_argument("--peers", nargs="+", help="only these, by their names")
+    parser.add_argument("--name", default="peers", help="of the files of results")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     given = parser.parse_args(arguments)
     window = given.ids * EVENTS_IN_WINDOW
@@ -167,9 +168,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, why in ABSENT.items():
         print(f"\n{name} is skipped: {why}.")
     settings = {"events": given.count, "ids": given.ids, "window": window, "seed": SEED}
-    write_results(given.output, "peers", rows, settings)
-    drawn = draw(rows, given.output / "peers.svg")
-    print(f"\nResults are in {given.output}/peers.csv and .json{' and .svg' if drawn else ''}.")
+    settings["limit"] = given.limit
+    write_results(given.output, given.name, rows, settings)
+    drawn = draw(rows, given.output / f"{given.name}.svg")
+    files = f"{given.output}/{given.name}.csv"
+    print(f"\nResults are in {files} and .json{' and .svg' if drawn else ''}.")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,8 @@ def test_the_page_says_where_cepheid_loses():
     settings = {"events": 1_000, "ids": 10, "window": 200, "seed": 27}
     rows = [*peers.judged([ours, other]), absent]
     text = page.page({"rows": rows, "settings": settings})
-    assert "| DuckDB | 0.6 | 0.5 | 0.5 | 300 | same |" in text
+    assert "| DuckDB | 0.60 | 0.50 | 0.50 | 300 | same |" in text
     assert "| Esper | | | | | mvn is not installed |" in text
-    assert "- *any match*: DuckDB takes 0.5 of its CPU time without the start." in text
-    assert "of its memory" not in text
+    assert "**DuckDB** takes less CPU time without the start" in text
+    assert "any match 0.50" in text
+    assert "takes less memory" not in text
