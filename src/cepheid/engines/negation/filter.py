@@ -140,7 +140,8 @@ class NegationFilter:
                 self._registers.point_at(span.columns, strings, lists)
             at = int64s(2)
             written = at, drive.pace, violated
-            find = partial(find_violated, arrays, span.arrays, conditions, self._window, *written)
+            reach = np.array([self._window, span.from_axis, span.to_axis], dtype=np.int64)
+            find = partial(find_violated, arrays, span.arrays, conditions, reach, *written)
             drive.run(find, {})
             self.tests += int(at[1])
         return np.asarray(violated != 0, dtype=np.bool_)

@@ -41,17 +41,19 @@ def _first_within(axis, low, high, last, window):
 
 @kernel(
     I64(
-        type_of(MatchArrays), type_of(SpanArrays), type_of(Conditions), I64, I64S, I64S, I64S,
+        type_of(MatchArrays), type_of(SpanArrays), type_of(Conditions), I64S, I64S, I64S, I64S,
     )
 )  # fmt: skip
-def find_violated(matches, span, conditions, window, at, pace, violated):
+def find_violated(matches, span, conditions, reach, at, pace, violated):
     """Set ``violated[m]`` for every match m, from ``at[0]`` on, that one of the events violates.
 
+    ``reach`` has the window, and the least and the greatest place of the span on the axis.
     If there are conditions across events, the registers of a match are filled from the columns
     of the context, and the predicate reads the events of the span. ``at[1]`` counts how often it
     was tested.
     """
     axis = span.axis
+    window, from_axis, to_axis = reach[0], reach[1], reach[2]
     for m in range(at[0], len(violated)):
         if pace[0] <= 0:
             at[0] = m
@@ -59,6 +61,8 @@ def find_violated(matches, span, conditions, window, at, pace, violated):
         pace[0] -= 1
         partition = matches.partitions[m]
         if violated[m] != 0 or partition < 0:
+            continue
+        if matches.lasts[m] - to_axis >= window or from_axis - matches.firsts[m] >= window:
             continue
         place = _first_after(span.partitions, span.events, partition, matches.lower[m])
         high = _first_after(span.partitions, span.events, partition, matches.upper[m] - 1)
