@@ -77,7 +77,7 @@ def test_the_page_says_where_cepheid_loses():
     }  # fmt: skip
     other = {**ours, "peer": "DuckDB", "seconds": 0.6, "seconds_of_start": 0.1, "peak_MiB": 300.0}
     absent = {"peer": "Esper", "workload": "any_match", "said": "mvn is not installed"}
-    settings = {"events": 1_000, "ids": 10, "window": 200, "seed": 27}
+    settings = {"events": 1_000, "ids": 10, "window": 200, "seed": 27, "limit": 60.0}
     rows = [*peers.judged([ours, other]), absent]
     text = page.page({"rows": rows, "settings": settings})
     assert "| DuckDB | 0.60 | 0.50 | 0.50 | 300 | same |" in text
