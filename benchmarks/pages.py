@@ -380,6 +380,18 @@ def workers() -> str:
     )
 
 
+def spark_latency() -> str:
+    """From one event to its match in a Spark stream."""
+    return table(
+        [
+            ("stream", plain("stream")),
+            ("end to end", places("end_to_end_ms", 0, unit=" ms")),
+            ("trigger", places("trigger_ms", 0, unit=" ms")),
+        ],
+        rows_of("spark_latency"),
+    )
+
+
 def cluster_checks() -> str:
     """The simulation of a cluster beside runs."""
     checks = settings_of("cluster_model")["checks"]
@@ -513,6 +525,7 @@ TABLES: dict[str, Callable[[], str]] = {
         row_patterns,
         rules,
         feed_latency,
+        spark_latency,
         cluster_checks,
         cluster_predictions,
         cluster_streams,
