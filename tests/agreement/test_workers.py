@@ -199,6 +199,26 @@ def test_events_that_cannot_be_divided_have_one_worker_and_a_warning(text: str) 
     assert found.bindings() == query.match(events).bindings()
 
 
+@pytest.mark.parametrize("window", [3, 10_000])  # divided by time, and by key
+@pytest.mark.parametrize("method", ["match", "match_stream", "count", "feed"])
+def test_the_limit_of_matches_is_for_all_workers(method: str, window: int) -> None:
+    events = {"ts": range(4_000), "type": ["A", "B"] * 2_000, "id": np.arange(4_000) // 2}
+    query = cep.query(f"PATTERN SEQ(A a, B b) WHERE [id] WITHIN {window}")
+
+    def run(limit: int) -> None:
+        keywords = {"workers": 2, "max_matches": limit}
+        if method == "feed":
+            query.session(**keywords).feed(events)
+        elif method == "match_stream":
+            list(query.match_stream(events, **keywords))
+        else:
+            getattr(query, method)(events, **keywords)
+
+    run(2_000)
+    with pytest.raises(cep.LimitError, match="there are more than 1999 matches"):
+        run(1_999)
+
+
 @pytest.mark.parametrize("workers", [0, -1, True, "2", 1.5])
 def test_the_number_of_workers_is_positive(workers: Any) -> None:
     query = cep.query("PATTERN SEQ(A a, B b) WHERE [id]")

@@ -16,7 +16,6 @@ from cepheid.errors import OptionError, list_words
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.matches.bindings import joined_bindings
-from cepheid.matches.held import too_many_matches
 from cepheid.matches.match_stream import MatchStream, Running
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.mode import COMPRESSED
@@ -175,6 +174,7 @@ def run_count(planned: PlannedQuery, events: Events) -> int:
     if task.rule.chooses or not is_simple or _no_compressed(planned) is not None:
         return run_stream(planned, events).exhaust()
     from cepheid.sessions.division.divided_session import count_divided
+    from cepheid.sessions.division.parts import check_count
     from cepheid.sessions.session import Session
 
     def count_part(part: Events) -> int | None:
@@ -191,10 +191,7 @@ def run_count(planned: PlannedQuery, events: Events) -> int:
     counts = count_divided(task, events, count_part)
     exact = [count for count in counts if count is not None]
     count = sum(exact) if len(exact) == len(counts) else run_compressed(planned, events).count()
-    limit = task.options.max_matches
-    if limit is not None and count > limit:
-        components, strategy = task.query.alternatives[0].components, task.query.query.strategy
-        raise too_many_matches(limit, components, strategy)
+    check_count(task, count)
     return count
 
 

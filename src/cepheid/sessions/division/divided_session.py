@@ -27,7 +27,7 @@ from cepheid.matches.metrics import Metrics, summed_metrics
 from cepheid.planning.registry import evaluation_named
 from cepheid.sessions.division.buckets import Buckets
 from cepheid.sessions.division.crew import Crew
-from cepheid.sessions.division.parts import alone, in_order, tested_columns
+from cepheid.sessions.division.parts import alone, check_count, in_order, tested_columns
 from cepheid.sessions.division.slices import Slice, slices_of
 from cepheid.sessions.plan import new_run
 from cepheid.snapshot_checks import FAR, check_arrays, check_values, expected, require
@@ -139,6 +139,7 @@ class DividedSession(QuerySession):
             ]
         )
         self.events_done = len(events)
+        check_count(self._task, self.metrics.matches)
         return [in_order([part for parts in found for part in parts] or [self.nothing])]
 
     def stream(self, events: Events) -> Iterator[Matches]:
@@ -186,7 +187,9 @@ class DividedSession(QuerySession):
 
     def _each(self, calls: Sequence[Callable[[QuerySession], Matches]]) -> list[Matches]:
         pairs = zip(calls, self._sessions, strict=True)
-        return self._crew.each([partial(call, session) for call, session in pairs])
+        found = self._crew.each([partial(call, session) for call, session in pairs])
+        check_count(self._task, self.metrics.matches)
+        return found
 
     def _joined(self, found: Sequence[Matches]) -> Matches:
         """The matches of all threads, among the events that are part of one."""

@@ -1,4 +1,4 @@
-"""What a thread is given of a run, its task and the columns that it reads, and its matches."""
+"""What threads are given of a run, and what is done with the matches of all of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from cepheid.analysis.needs import attributes_named
 from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import Events
 from cepheid.matches.bindings import Bindings, joined_bindings
+from cepheid.matches.held import too_many_matches
 from cepheid.schema import PARTITION_INDEX
 
 
 def alone(task: SessionTask) -> SessionTask:
     """The same for one worker."""
     return replace(task, options=replace(task.options, workers=1))
+
+
+def check_count(task: SessionTask, count: int) -> None:
+    """Fail if this number of matches, of all threads, is not allowed."""
+    limit = task.options.max_matches
+    if limit is not None and count > limit:
+        components = task.query.alternatives[0].components
+        raise too_many_matches(limit, components, task.query.query.strategy)
 
 
 def tested_columns(task: SessionTask, events: Events) -> Events:

@@ -27,7 +27,7 @@ from cepheid.matches.metrics import Metrics, summed_metrics
 from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.planning.registry import evaluation_named
 from cepheid.sessions.division.crew import Crew
-from cepheid.sessions.division.parts import alone, in_order, tested_columns
+from cepheid.sessions.division.parts import alone, check_count, in_order, tested_columns
 from cepheid.sessions.plan import new_run
 from cepheid.tuning import tuning
 
@@ -59,7 +59,7 @@ class Slice:
 
 
 def slices_of(task: SessionTask, events: Events, count: int) -> list[Slice]:
-    """So many slices of about the same length; none if a key divides the events better."""
+    """So many slices of about the same length; none if the stream cannot be divided so."""
     if count == 1 or len(events) < count or not _can_be_sliced(task):
         return []
     assert task.window is not None
@@ -128,6 +128,7 @@ class SlicedRun(WholeRun):
         found = self._crew.each([partial(self._run_slice, tested, each) for each in slices])
         self.events_done = slices[-1].high
         self._done += [metrics for _, metrics in found]
+        check_count(self._task, self.metrics.matches)
         return [part for parts, _ in found for part in parts] or [self.nothing]
 
     def _run_slice(self, events: Events, part: Slice) -> tuple[list[Bindings], Metrics]:
