@@ -3,13 +3,15 @@
 Each peer is installed from a package registry in an environment of its own, or skipped with a
 word. It runs as a process that reads the events from a CSV file, finds all matches, and prints
 their number and a sum that depends on all of them; these answers are compared. CPU time and peak
-memory are those of the whole process. What a peer needs for a handful of events, which is its
-start and the compilation of code, is measured as well, and shown apart.
+memory, which is read every few milliseconds, are those of the whole process. What a peer needs for
+a handful of events, which is its start and the compilation of code, is measured as well, and shown
+apart.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -19,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -32,6 +35,7 @@ SEED = 27
 TYPES = "ABCDEF"
 EVENTS_IN_WINDOW = 20
 FEW = 100
+PAUSE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,11 @@ def run(command: Sequence[str], limit: float) -> Run:
         process = subprocess.Popen(command, stdout=output, stderr=errors)
         timer = Timer(limit, process.kill)
         timer.start()
-        _, status, used = os.wait4(process.pid, 0)
+        peak, ended = 0, 0
+        while not ended:
+            sleep(PAUSE)
+            peak = max(peak, peak_of(process.pid))
+            ended, status, used = os.wait4(process.pid, os.WNOHANG)
         timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
@@ -74,7 +82,19 @@ def run(command: Sequence[str], limit: float) -> Run:
         said = json.loads(lines[-1])
     elif process.returncode != -9:
         said = {"cannot": failed[-1][:200] if failed else f"ended with {process.returncode}"}
-    return Run(said, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Run(said, used.ru_utime + used.ru_stime, peak / 1024)
+
+
+def peak_of(process: int) -> int:
+    """The peak memory of a running process in KiB; 0 if it has ended.
+
+    What getrusage says of a child includes the memory of the process that has started it.
+    """
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1])
+    return 0
 
 
 def compare(
@@ -147,9 +167,9 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Ask all peers, compare, print, write and draw."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
-    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--count", type=int, default=200_000)
     parser.add_argument("--ids", type=int, default=1_000)
-    parser.add_argument("--limit", type=float, default=300, help="seconds for each process")
+    parser.add_argument("--limit", type=float, default=60, help="seconds for each process")
     parser.add_argument("--peers", nargs="+", help="only these, by their names")
     parser.add_argument("--name", default="peers", help="of the files of results")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))

@@ -21,7 +21,7 @@ of them, so that answers can be compared. It runs in one process, with one threa
 set, in an environment of its own from PyPI or Maven Central.
 
 ```sh
-make peers                          # some minutes; needs Maven for the systems in Java
+make peers                          # 12 minutes; needs Maven for the systems in Java
 python -m benchmarks.peers --count {events} --limit {limit:.0f} --output benchmarks/results
 python -m benchmarks.peers.page     # writes this page from the results
 ```
@@ -37,8 +37,7 @@ row pattern). The texts are in `benchmarks/peers`. Other benchmarks compare ceph
 
 CPU time and peak memory are those of the whole process, with its start: Java's, or the import of
 libraries. The start is measured with 100 events and subtracted in the columns *without start*.
-Compiled code of cepheid is in its cache. Memory below 190 MiB cannot be told apart: so much had the
-process that starts the others. The machine was otherwise idle. The numbers are in
+Compiled code of cepheid is in its cache. The machine was otherwise idle. The numbers are in
 [peers.csv](../../benchmarks/results/peers.csv).
 
 ![CPU time and peak memory of each system](../../benchmarks/results/peers.svg)
@@ -49,7 +48,8 @@ LARGER = """## With more events
 The start hides the differences between the fastest systems. They have {events:,} events here.
 
 ```sh
-python -m benchmarks.peers --count {events} --ids {ids} --peers Polars DuckDB --name peers_larger
+python -m benchmarks.peers --count {events} --ids {ids} --peers Polars DuckDB \\
+    --name peers_larger --output benchmarks/results
 ```
 """
 
